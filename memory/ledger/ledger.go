@@ -1,11 +1,11 @@
-// Package ledger holds the records of contexts: what a pointer is called, who may use it, which
-// versions it has, and which stored bytes (objects) they are made of. It says what a book of such
-// records must do, and has one that lives in RAM; memory/redis is the other.
+// Package ledger holds the records of contexts: the id, who may use it, its versions, and the
+// stored objects they consist of. It defines the contract of a book of such records, and contains
+// one in RAM; memory/redis is the other.
 //
-// A record is changed by replacing it whole, if nobody else did so first. The book counts
-// references from records to objects within a tenant and the tenant's totals in the same step, so
-// that they cannot drift apart. Records and versions are never written to once they were handed
-// over.
+// A record is changed by replacing it as a whole, if nobody else changed it first. In the same step
+// the book counts references from records to objects within a tenant, and the tenant's totals, so
+// that they stay consistent. Records and versions must not be modified once they have been passed
+// on.
 package ledger
 
 import (
@@ -18,19 +18,19 @@ import (
 	"signalbox/memory/blob"
 )
 
-// Tenant is the name under which a tenant's records and objects are kept: a hash, so that no name
-// can reach into the keys of another.
+// Tenant identifies a tenant's records and objects: a hash, so that no name can collide with the
+// keys of another.
 type Tenant string
 
-// TenantOf is the tenant with the given name, which may be empty.
+// TenantOf returns the tenant with the given name, which may be empty.
 func TenantOf(name string) Tenant {
 	sum := sha256.Sum256([]byte("tenant\x00" + name))
 	return Tenant(hex.EncodeToString(sum[:16]))
 }
 
-// Errors of books. ErrUnavailable and ErrFull are also those of stores of blobs. ErrDamaged comes
-// with ErrUnavailable: the store answers, and what it holds cannot be read, or is not what it is
-// held to be.
+// Errors of books. ErrUnavailable and ErrFull are also used by stores of blobs. ErrDamaged
+// accompanies ErrUnavailable: the store responds, but its content cannot be read, or is not what
+// was expected.
 var (
 	ErrNotFound    = errors.New("no such record")
 	ErrConflict    = errors.New("the record was changed by another")
@@ -40,13 +40,13 @@ var (
 	ErrDamaged     = errors.New("damaged record")
 )
 
-// LimitError says that a change would put a tenant over a limit.
+// LimitError reports that a change would exceed a limit of the tenant.
 type LimitError struct {
 	What  string // contexts, bytes or pinned bytes
 	Limit int64
 }
 
-// Error tells which limit.
+// Error names the limit.
 func (e *LimitError) Error() string {
 	return fmt.Sprintf("over the tenant's limit of %d %s", e.Limit, e.What)
 }
@@ -61,7 +61,7 @@ const (
 	Messages
 )
 
-// String is the name of the kind.
+// String returns the name of the kind.
 func (k Kind) String() string {
 	if k == Messages {
 		return "messages"
@@ -69,49 +69,51 @@ func (k Kind) String() string {
 	return "text"
 }
 
-// State is where a record is in its life.
+// State is the state of a record.
 type State uint8
 
 const (
 	// Live records can be used.
 	Live State = iota
-	// Deleted records are kept for leases that run, and found by nobody else.
+	// Deleted records are kept for active leases, and only found with one of these.
 	Deleted
-	// Expired records hold nothing; they tell for a while that there was something.
+	// Expired records are empty; they record for a while that there was a context.
 	Expired
 )
 
 // Record is one context, or the facts of one session.
 type Record struct {
-	ID       string        `json:"id"`
-	Name     string        `json:"name,omitzero"`
-	Scope    string        `json:"scope,omitzero"`  // tenant, session or private
-	Holder   string        `json:"holder,omitzero"` // hash of the session or the subject that may use it
+	ID    string `json:"id"`
+	Name  string `json:"name,omitzero"`
+	Scope string `json:"scope,omitzero"` // tenant, session or private
+	// hash of the session or the subject that may use it
+	Holder   string        `json:"holder,omitzero"`
 	State    State         `json:"state,omitzero"`
 	Created  time.Time     `json:"created"`
 	TTL      time.Duration `json:"ttl"`
-	Fixed    bool          `json:"fixed,omitzero"` // use does not make it live longer
+	Fixed    bool          `json:"fixed,omitzero"` // use does not extend its life
 	Pinned   bool          `json:"pinned,omitzero"`
-	NextUse  time.Time     `json:"next_use,omitzero"` // when the client means to use it again
+	NextUse  time.Time     `json:"next_use,omitzero"` // when the client intends to use it again
 	Priority int           `json:"priority,omitzero"`
 	Versions []Version     `json:"versions,omitzero"` // version n is element n-1
 	Leases   []Lease       `json:"leases,omitzero"`
 	Facts    *Object       `json:"facts,omitzero"` // of a session, which has no versions
 }
 
-// Version is one state of a context's bytes. It never changes.
+// Version is one state of a context's bytes. It is immutable.
 type Version struct {
-	Sum      blob.Sum  `json:"sum"` // of the canonical bytes, the segments one after the other
+	Sum      blob.Sum  `json:"sum"` // of the canonical bytes, all segments joined
 	Kind     Kind      `json:"kind,omitzero"`
 	Bytes    int64     `json:"bytes"` // of the text
 	Segments []Object  `json:"segments"`
 	Created  time.Time `json:"created"`
-	Parent   string    `json:"parent,omitzero"`  // ID@VERSION of another context that this one began with
-	Derived  *Object   `json:"derived,omitzero"` // what was worked out from the text
-	Facts    *Object   `json:"facts,omitzero"`
+	// ID@VERSION of another context with whose content this one began
+	Parent  string  `json:"parent,omitzero"`
+	Derived *Object `json:"derived,omitzero"` // what was derived from the text
+	Facts   *Object `json:"facts,omitzero"`
 }
 
-// Lease keeps the bytes of a record beyond its deletion, until a time.
+// Lease keeps the bytes of a record after its deletion, until a given time.
 type Lease struct {
 	ID    string    `json:"id"`
 	Until time.Time `json:"until"`
@@ -124,7 +126,7 @@ type Object struct {
 	Packed int64    `json:"packed"` // in bytes
 }
 
-// Objects are all objects that the record holds, each once.
+// Objects returns all distinct objects of the record.
 func (r *Record) Objects() []Object {
 	if r == nil {
 		return nil
@@ -149,11 +151,11 @@ func (r *Record) Objects() []Object {
 	return out
 }
 
-// Counts tells whether the record is one of the tenant's contexts, as opposed to what is left of
-// one.
+// Counts reports whether the record counts as one of the tenant's contexts, as opposed to an
+// expired one.
 func (r *Record) Counts() bool { return r != nil && r.State != Expired }
 
-// PinnedBytes is how much the record keeps from being paged out, in bytes of text.
+// PinnedBytes returns the size of the text that the record pins in RAM, in bytes.
 func (r *Record) PinnedBytes() int64 {
 	if r == nil || !r.Pinned || len(r.Versions) == 0 {
 		return 0
@@ -161,17 +163,17 @@ func (r *Record) PinnedBytes() int64 {
 	return r.Versions[len(r.Versions)-1].Bytes
 }
 
-// Entry is a record as a book holds it.
+// Entry is a record as stored in a book.
 type Entry struct {
-	Record  *Record   // not to be written to
-	Rev     int64     // from 1; grows with every change
-	Expires time.Time // use may have moved it behind what the record's TTL says
+	Record  *Record   // must not be modified
+	Rev     int64     // from 1; increases with every change
+	Expires time.Time // uses may have moved it beyond what the record's TTL says
 }
 
-// Limits of one tenant. 0 is no limit.
+// Limits are the limits of one tenant. 0 means no limit.
 type Limits struct {
 	Contexts int64
-	Bytes    int64 // unpacked, of all objects, each counted once
+	Bytes    int64 // unpacked, of all distinct objects
 	Pinned   int64 // of Record.PinnedBytes
 }
 
@@ -180,19 +182,19 @@ type Change struct {
 	Tenant  Tenant
 	ID      string
 	Old     *Record // nil: there is none
-	Rev     int64   // of Old; 0 when there is none
-	New     *Record // nil: it goes
+	Rev     int64   // of Old; 0 if there is none
+	New     *Record // nil: the record is removed
 	Expires time.Time
 	Limits  Limits
 }
 
-// Difference tells which objects the change brings and which it lets go.
+// Difference returns the objects that the change adds and removes.
 func (c *Change) Difference() (added, dropped []Object) {
 	before, after := c.Old.Objects(), c.New.Objects()
 	return without(after, before), without(before, after)
 }
 
-// Step is by how much the change moves the tenant's number of contexts: -1, 0 or 1.
+// Step returns the change of the tenant's number of contexts: -1, 0 or 1.
 func (c *Change) Step() int64 {
 	var n int64
 	if c.New.Counts() {
@@ -204,7 +206,7 @@ func (c *Change) Step() int64 {
 	return n
 }
 
-// PinnedStep is by how much the change moves the tenant's pinned bytes.
+// PinnedStep returns the change of the tenant's pinned bytes.
 func (c *Change) PinnedStep() int64 { return c.New.PinnedBytes() - c.Old.PinnedBytes() }
 
 func without(a, b []Object) []Object {
@@ -221,8 +223,8 @@ func without(a, b []Object) []Object {
 	return out
 }
 
-// Touch moves the end of a record's life, never nearer. One that comes behind a change of how long
-// the record lives does nothing: the change has set the end, and uses before it are over.
+// Touch moves the expiry of a record, never backwards. A touch that arrives after a change of the
+// record's TTL has no effect: the change has set the expiry, and earlier uses no longer matter.
 type Touch struct {
 	Name
 
@@ -230,20 +232,20 @@ type Touch struct {
 	Expires time.Time
 }
 
-// Moves tells whether the touch changes an entry.
+// Moves reports whether the touch changes an entry.
 func (t *Touch) Moves(e *Entry) bool {
 	r := e.Record
 	return r != nil && r.State == Live && !r.Fixed && r.TTL == t.TTL && t.Expires.After(e.Expires)
 }
 
-// Name is where a record is found.
+// Name identifies a record.
 type Name struct {
 	Tenant Tenant
 	ID     string
 }
 
-// News is a change of a record, made by any replica.
+// News is a notification of a record's change by any replica.
 type News struct {
 	Name
-	Rev int64 // 0: the record went
+	Rev int64 // 0: the record was removed
 }

@@ -12,17 +12,17 @@ import (
 )
 
 // Local is a book in RAM, for one process. It is safe for concurrent use and starts no goroutine.
-// Its methods never fail but for the reasons that are named, and ignore their contexts.
+// Its methods only fail for the documented reasons, and ignore their contexts.
 type Local struct {
-	most int // records of all tenants
+	most int // maximum number of records of all tenants
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	records int
 	tenants map[Tenant]*shelf
-	next    time.Time // nothing expires before
+	next    time.Time // nothing expires before this time
 }
 
-// shelf is what one tenant has.
+// shelf holds the data of one tenant.
 type shelf struct {
 	entries  map[string]Entry
 	refs     map[blob.Sum]int
@@ -31,8 +31,7 @@ type shelf struct {
 	pinned   int64
 }
 
-// NewLocal returns an empty book that takes at most the given number of records, of all tenants
-// together.
+// NewLocal returns an empty book for at most the given number of records, of all tenants together.
 func NewLocal(most int) *Local { return &Local{most: most, tenants: map[Tenant]*shelf{}} }
 
 // Load returns a record, or ErrNotFound.
@@ -48,7 +47,7 @@ func (l *Local) Load(_ context.Context, t Tenant, id string) (Entry, error) {
 }
 
 // Commit applies a change and returns the new revision, and the objects that nothing refers to any
-// more. Errors are ErrConflict, ErrFull and *LimitError; then nothing has changed.
+// more. Errors are ErrConflict, ErrFull and *LimitError; in that case nothing has changed.
 func (l *Local) Commit(_ context.Context, c Change) (int64, []Object, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,7 +80,7 @@ func (l *Local) Commit(_ context.Context, c Change) (int64, []Object, error) {
 	return c.Rev + 1, freed, nil
 }
 
-// keep counts the records of all tenants and forgets tenants without any.
+// keep counts the records of all tenants and removes tenants without records.
 func (l *Local) keep(t Tenant, s *shelf, c Change) {
 	switch {
 	case c.Rev == 0 && c.New != nil:
@@ -96,7 +95,7 @@ func (l *Local) keep(t Tenant, s *shelf, c Change) {
 	l.tenants[t] = s
 }
 
-// within checks the tenant's limits. What makes nothing grow is always allowed.
+// within checks the tenant's limits. A change that increases nothing is always allowed.
 func (s *shelf) within(c Change, added, dropped []Object) error {
 	var grows int64
 	for _, o := range added {
@@ -137,7 +136,7 @@ func (s *shelf) count(added, dropped []Object) (freed []Object) {
 	return freed
 }
 
-// Touch moves ends of lives. Records that are gone, or live otherwise since, are passed over.
+// Touch moves expiry times. Records that are gone, or whose TTL has changed since, are skipped.
 func (l *Local) Touch(_ context.Context, touches []Touch) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -185,7 +184,7 @@ func (l *Local) Due(_ context.Context, now time.Time, n int) ([]Name, error) {
 	return names, nil
 }
 
-// List returns up to n ids of the tenant behind the given one, in ascending order.
+// List returns up to n ids of the tenant after the given one, in ascending order.
 func (l *Local) List(_ context.Context, t Tenant, after string, n int) ([]string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -203,7 +202,7 @@ func (l *Local) List(_ context.Context, t Tenant, after string, n int) ([]string
 	return ids[:min(n, len(ids))], nil
 }
 
-// Each tells of every record until see returns false. see must not use the book.
+// Each calls see for every record until it returns false. see must not use the book.
 func (l *Local) Each(see func(Name, Entry) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -216,7 +215,7 @@ func (l *Local) Each(see func(Name, Entry) bool) {
 	}
 }
 
-// Refers tells whether a record of the tenant refers to an object.
+// Refers reports whether a record of the tenant refers to an object.
 func (l *Local) Refers(t Tenant, sum blob.Sum) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -224,7 +223,7 @@ func (l *Local) Refers(t Tenant, sum blob.Sum) bool {
 	return s != nil && s.refs[sum] > 0
 }
 
-// Usage is how many contexts and bytes a tenant has.
+// Usage returns the number of contexts and bytes of a tenant.
 func (l *Local) Usage(_ context.Context, t Tenant) (contexts, bytes int64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
