@@ -1,15 +1,16 @@
-// Package conversation keeps what a conversation was answered with last, so that its next turn can
-// go where its prefix is cached: in this process, and in Redis for the replicas that share one.
+// Package conversation records which model and server served a conversation last, so that its next
+// turn can be placed where its prefix is cached: in this process, and in Redis for replicas that
+// share one.
 //
-// Redis keys, P being the prefix: P:s:KEY, a string that ends by itself. A key is a SHA-256 and
-// tells nothing of tenants or texts; a state holds names of models, routes and labels with
-// probabilities, names and addresses of model servers, digests of tenants, and, of conversations
-// that clients name, the beginnings of what the user said last.
+// Redis keys, P being the prefix: P:s:KEY, a string with a time to live. A key is a SHA-256 and
+// reveals nothing about tenants or texts. A state holds names of models, routes and labels with
+// probabilities, names and addresses of model servers, digests of tenants, and, for conversations
+// that clients name, the beginnings of the user's last texts.
 //
-// Everything here is a hint: what is lost, or late, costs a prefill, and an answer only where a
-// request goes on with what one server alone has; whose a response is, is not known then. A Store is
-// safe for concurrent use. It runs a goroutine for each state on its way to Redis, 64 at most, and
-// Close waits for them.
+// Everything here is a hint. Losing it costs a prefill; it costs a response only if a request
+// continues with something that a single server has, because the owner of that response is then
+// unknown. A Store is safe for concurrent use. It runs a goroutine for each state being written to
+// Redis, at most 64, and Close waits for them.
 package conversation
 
 import (
@@ -25,68 +26,69 @@ import (
 	"signalbox/internal/bounded"
 )
 
-// Key names a conversation of one tenant, or one of its turns.
+// Key identifies a conversation of one tenant, or one of its turns.
 type Key [32]byte
 
 // String returns the key in hexadecimal digits.
 func (k Key) String() string { return hex.EncodeToString(k[:]) }
 
-// State is what a conversation was answered with last. It is not changed once it is kept.
+// State is how a conversation was served last. It is immutable once it is kept.
 type State struct {
 	Model  string           `json:"m"`
 	Route  string           `json:"r"`
 	Tokens int              `json:"t"` // of its prompt, estimated: what the model's cache may hold
 	Topics map[string]Topic `json:"s,omitempty"`
-	// Said is what the user said last, the oldest first: of conversations that are named, whose
-	// next request may leave it out.
+	// Said is the user's last texts, oldest first, for named conversations, whose next request may
+	// omit them.
 	Said []string `json:"u,omitempty"`
-	// Seed is a number that is the same through the conversation; 0 where nobody asked for one.
+	// Seed is a number that stays the same throughout the conversation; 0 if none was requested.
 	Seed uint64 `json:"d,omitempty"`
-	// Server is the address of the server that answered, where it may keep what the next request
-	// leaves out, and Endpoint the name of the endpoint that it is; empty for other APIs than
-	// Responses.
+	// Server is the address of the server that responded, if it may store what the next request
+	// omits, and Endpoint the name of its endpoint; empty for APIs other than Responses.
 	Server   string `json:"a,omitempty"`
 	Endpoint string `json:"e,omitempty"`
-	// Owner tells whose a response is, of a state that says only who has it.
+	// Owner identifies the owner of a response, in a state that only records this.
 	Owner string `json:"o,omitempty"`
-	// Previous is what a response went on with that no server has, since it is that of a rule, as
-	// JSON; empty for others.
+	// Previous is what a response continued from if no server has it because it came from a rule,
+	// as JSON; else empty.
 	Previous string `json:"w,omitempty"`
 }
 
-// Topic is what a signal said of what the conversation is about.
+// Topic is the value of a signal about the subject of the conversation.
 type Topic struct {
 	Label  string    `json:"l"`
 	Labels []string  `json:"n,omitempty"`
 	Probs  []float32 `json:"p,omitempty"` // of Labels
 }
 
-// Link is a connection to Redis that lets nobody wait long for one that is away. Implementations
-// are safe for concurrent use.
+// Link is a connection to Redis that fails fast while Redis is unreachable. Implementations must be
+// safe for concurrent use.
 type Link interface {
-	// Do runs a call that ends within the budget. While Redis is known to be away it fails at once.
+	// Do runs a call that ends within the time limit budget. While Redis is known to be unreachable
+	// it fails immediately.
 	Do(ctx context.Context, budget time.Duration, call func(context.Context, rueidis.Client) error) error
 }
 
 const (
-	// maxStates is how many states a process keeps; the one not used for longest goes first. One
-	// takes about 1 KiB.
+	// maxStates is the maximum number of states in a process; the least recently used is evicted.
+	// One takes about 1 KiB.
 	maxStates = 1 << 15
-	// readBudget bounds a look into Redis: a request waits for it.
+	// readBudget limits a read from Redis, for which a request waits.
 	readBudget = 8 * time.Millisecond
-	// writeBudget bounds the way to Redis, which nobody waits for.
+	// writeBudget limits a write to Redis, for which no request waits.
 	writeBudget = time.Second
-	// writesAtOnce bounds the states on their way; more are kept in the process alone.
+	// writesAtOnce is the maximum number of states being written; further ones are only kept in the
+	// process.
 	writesAtOnce = 64
 )
 
-// Store keeps states. Make it with New.
+// Store keeps states. Use New to make one.
 type Store struct {
 	local  *bounded.Cache[timed]
 	link   Link // nil without Redis
 	prefix string
 	budget time.Duration
-	slots  chan struct{} // holds a value for each state on its way
+	slots  chan struct{} // holds a value for each state being written
 	writes sync.WaitGroup
 }
 
@@ -96,7 +98,7 @@ type timed struct {
 	until time.Time
 }
 
-// New returns a Store. link is nil for a process that stands alone; prefix is that of all keys in
+// New returns a Store. link is nil for a process without replicas; prefix is that of all keys in
 // Redis, empty for cx.
 func New(link Link, prefix string) *Store {
 	prefix = cmp.Or(prefix, "cx")
@@ -106,17 +108,16 @@ func New(link Link, prefix string) *Store {
 	}
 }
 
-// Find returns the state of the first key that has one, and the key's index; nil and -1 when none
-// has.
-// Redis is asked first, for another replica may have answered the turn before; while it is away, or
-// slow, what this process knows counts.
+// Find returns the state of the first key that has one, and the key's index; nil and -1 if none
+// has. Redis is asked first, because another replica may have served the previous turn; if it is
+// unreachable or slow, the states of this process are used.
 func (s *Store) Find(ctx context.Context, keys ...Key) (state *State, at int) {
 	if len(keys) == 0 {
 		return nil, -1
 	}
 	if s.link != nil {
 		if found, at, err := s.far(ctx, keys); err == nil && found != nil {
-			if own, first := s.near(keys[:at]); own != nil { // on its way to Redis
+			if own, first := s.near(keys[:at]); own != nil { // being written to Redis
 				return own, first
 			}
 			return found, at
@@ -125,7 +126,7 @@ func (s *Store) Find(ctx context.Context, keys ...Key) (state *State, at int) {
 	return s.near(keys)
 }
 
-// near returns what this process knows.
+// near returns a state of this process.
 func (s *Store) near(keys []Key) (state *State, at int) {
 	for i, k := range keys {
 		if t, ok := s.local.Get(bounded.Key(k)); ok && time.Now().Before(t.until) {
@@ -135,7 +136,7 @@ func (s *Store) near(keys []Key) (state *State, at int) {
 	return nil, -1
 }
 
-// far asks Redis for all keys at once, and returns the index of the one that has what is found.
+// far asks Redis for all keys at once, and returns the index of the key whose state it found.
 func (s *Store) far(ctx context.Context, keys []Key) (found *State, at int, err error) {
 	err = s.link.Do(ctx, s.budget, func(ctx context.Context, c rueidis.Client) error {
 		calls := make(rueidis.Commands, len(keys))
@@ -161,15 +162,15 @@ func (s *Store) far(ctx context.Context, keys []Key) (found *State, at int, err 
 	return found, at, err
 }
 
-// Entry is a state that is kept under a key for a time, which is more than 0.
+// Entry is a state that is kept under a key for a time, which must be more than 0.
 type Entry struct {
 	Key   Key
 	State *State
 	Life  time.Duration
 }
 
-// Keep keeps a state under the keys for a time, which is more than 0. It returns at once: in this
-// process the state is there then, in Redis soon.
+// Keep keeps a state under the keys for life, which must be more than 0. It returns immediately:
+// the state is then available in this process, and soon in Redis.
 func (s *Store) Keep(ctx context.Context, state *State, life time.Duration, keys ...Key) {
 	entries := make([]Entry, len(keys))
 	for i, k := range keys {
@@ -178,7 +179,7 @@ func (s *Store) Keep(ctx context.Context, state *State, life time.Duration, keys
 	s.KeepAll(ctx, entries)
 }
 
-// KeepAll does so with each entry, on one way to Redis.
+// KeepAll keeps all entries, with one write to Redis.
 func (s *Store) KeepAll(ctx context.Context, entries []Entry) {
 	for _, e := range entries {
 		s.local.Set(bounded.Key(e.Key), timed{e.State, time.Now().Add(e.Life)})
@@ -199,7 +200,7 @@ func (s *Store) KeepAll(ctx context.Context, entries []Entry) {
 			for i, e := range entries {
 				text, err := json.Marshal(e.State)
 				if err != nil {
-					return err // not reached: names and finite numbers
+					return err // not reached: strings and finite numbers
 				}
 				calls[i] = c.B().Set().Key(s.name(e.Key)).Value(string(text)).Px(e.Life).Build()
 			}
@@ -215,8 +216,8 @@ func (s *Store) KeepAll(ctx context.Context, entries []Entry) {
 
 func (s *Store) name(k Key) string { return s.prefix + ":s:" + k.String() }
 
-// Len is about how many states this process keeps.
+// Len returns the approximate number of states in this process.
 func (s *Store) Len() int { return s.local.Len() }
 
-// Close waits for the states that are on their way.
+// Close waits for states that are being written.
 func (s *Store) Close() { s.writes.Wait() }
