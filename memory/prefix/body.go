@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// Body is a request's body in pieces that follow each other. It is immutable, so any number of
-// attempts can read it, each with its own reader.
+// Body is a request's body in consecutive pieces. It is immutable, so that any number of attempts
+// can read it, each with its own reader.
 type Body [][]byte
 
-// Len is the number of bytes.
+// Len returns the number of bytes.
 func (b Body) Len() int {
 	n := 0
 	for _, p := range b {
@@ -19,7 +19,7 @@ func (b Body) Len() int {
 	return n
 }
 
-// Bytes is the body in one piece; a copy, unless it is in one piece already.
+// Bytes returns the body in one piece; this is a copy, unless there is only one piece.
 func (b Body) Bytes() []byte {
 	if len(b) == 1 {
 		return b[0]
@@ -27,7 +27,7 @@ func (b Body) Bytes() []byte {
 	return bytes.Join(b, nil)
 }
 
-// Reader reads the body once, from the start. It belongs to one goroutine.
+// Reader returns a reader for one pass over the body. It belongs to one goroutine.
 func (b Body) Reader() *Reader { return &Reader{body: b} }
 
 // Reader reads a Body. It implements io.Reader and io.WriterTo.
@@ -36,7 +36,7 @@ type Reader struct {
 	piece, at int
 }
 
-// Read is that of io.Reader.
+// Read implements io.Reader.
 func (r *Reader) Read(p []byte) (int, error) {
 	n := 0
 	for n < len(p) && r.piece < len(r.body) {
@@ -52,7 +52,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// WriteTo writes what is left, piece by piece.
+// WriteTo writes the rest, piece by piece.
 func (r *Reader) WriteTo(w io.Writer) (int64, error) {
 	var n int64
 	for ; r.piece < len(r.body); r.piece, r.at = r.piece+1, 0 {
@@ -66,13 +66,13 @@ func (r *Reader) WriteTo(w io.Writer) (int64, error) {
 	return n, nil
 }
 
-// insertion puts parts in place of a span.
+// insertion replaces a span by parts.
 type insertion struct {
 	at    span
 	parts Body
 }
 
-// insert applies insertions that do not overlap.
+// insert applies insertions, which must not overlap.
 func insert(body []byte, edits []insertion) Body {
 	slices.SortFunc(edits, func(a, b insertion) int { return a.at.start - b.at.start })
 	var out Body

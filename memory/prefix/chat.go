@@ -7,7 +7,7 @@ import (
 	"signalbox/memory/ledger"
 )
 
-// chat puts contexts in front of the messages.
+// chat inserts contexts before the messages.
 func chat(r Request, domain []byte) (Body, error) {
 	list, ok := field(r.Body, "messages")
 	if !ok || r.Body[list.start] != '[' {
@@ -18,7 +18,7 @@ func chat(r Request, domain []byte) (Body, error) {
 		return nil, fmt.Errorf("%w: it has no messages", ErrUnsupported)
 	}
 	b := chatBuilder{role: r.Role}
-	tail := len(r.Contexts) // where the texts begin that nothing but the system's words follows
+	tail := len(r.Contexts) // start of the texts after which only system text follows
 	for tail > 0 && r.Contexts[tail-1].Kind == ledger.Text {
 		tail--
 	}
@@ -41,7 +41,7 @@ func chat(r Request, domain []byte) (Body, error) {
 type form uint8
 
 const (
-	apart  form = iota // not: it stays a message of its own
+	apart  form = iota // it cannot: it stays a separate message
 	text               // its content is a string
 	listed             // its content is a list of parts
 )
@@ -52,8 +52,8 @@ type own struct {
 	content span // between the quotes or brackets
 }
 
-// leader looks at the first message. One that says more than role and content stays apart, and so
-// does a developer's, which templates do not treat as they do the system's.
+// leader examines the first message. A message with members other than role and content stays
+// separate, and so does one of the developer, which templates treat differently from the system's.
 func leader(body []byte, message span, role Role) own {
 	var who string
 	var content span
@@ -95,7 +95,7 @@ func (b *chatBuilder) comma() {
 	b.began = true
 }
 
-// contexts writes contexts, runs of texts as one message.
+// contexts writes contexts, consecutive texts as one message.
 func (b *chatBuilder) contexts(contexts []Context) {
 	for i := 0; i < len(contexts); {
 		b.comma()
@@ -115,7 +115,7 @@ func (b *chatBuilder) contexts(contexts []Context) {
 	}
 }
 
-// lead writes the message that holds texts, the domain prompt and the caller's system text.
+// lead writes the message that contains texts, the domain prompt and the caller's system text.
 func (b *chatBuilder) lead(body []byte, texts []Context, domain []byte, o own) {
 	b.comma()
 	inside := body[o.content.start:o.content.end]
@@ -139,7 +139,7 @@ func (b *chatBuilder) lead(body []byte, texts []Context, domain []byte, o own) {
 	}
 }
 
-// blank tells whether there is nothing but white space between the brackets of a list.
+// blank reports whether there is only white space between the brackets of a list.
 func blank(b []byte) bool {
 	return !slices.ContainsFunc(b, func(c byte) bool { return c != ' ' && c != '\t' && c != '\n' && c != '\r' })
 }

@@ -10,8 +10,8 @@ import (
 // span is a half-open range of bytes of a body.
 type span struct{ start, end int }
 
-// members are the names and the places of the values of an object that was accepted before. It ends
-// early where the JSON is broken.
+// members yields the names of the members of a previously validated object, and the spans of their
+// values. It ends early at invalid JSON.
 func members(body []byte, object span) iter.Seq2[string, span] {
 	return func(yield func(string, span) bool) {
 		d := newDecoder(body, object)
@@ -32,7 +32,7 @@ func members(body []byte, object span) iter.Seq2[string, span] {
 	}
 }
 
-// elements are the places of the values of a list that was accepted before.
+// elements returns the spans of the values of a previously validated list.
 func elements(body []byte, list span) []span {
 	d := newDecoder(body, list)
 	if d.open() != '[' {
@@ -49,7 +49,7 @@ func elements(body []byte, list span) []span {
 	return out
 }
 
-// field is the place of the value of a member of the body.
+// field returns the span of the value of a member of the body.
 func field(body []byte, name string) (span, bool) {
 	for found, at := range members(body, span{0, len(body)}) {
 		if found == name {
@@ -67,7 +67,7 @@ type decoder struct {
 }
 
 func newDecoder(body []byte, at span) *decoder {
-	// The decoder reads straight from a bytes.Buffer, so its offsets are those of the part.
+	// The decoder reads straight from a bytes.Buffer, so its offsets are relative to the part.
 	return &decoder{jsontext.NewDecoder(bytes.NewBuffer(body[at.start:at.end])), body, at.start}
 }
 
@@ -80,7 +80,7 @@ func (d *decoder) open() jsontext.Kind {
 	return t.Kind()
 }
 
-// value skips a value and returns its place.
+// value skips a value and returns its span.
 func (d *decoder) value() (span, bool) {
 	if d.PeekKind() == 0 {
 		return span{}, false
