@@ -5,33 +5,34 @@ import (
 	"slices"
 )
 
-// Efforts of reasoning of one model are told apart by what near answers at each of them scored.
-// That is little to go by, and how much of such a difference is to be believed depends on the
-// traffic. So it is measured on the outcomes themselves. Each is left out in turn, with all
-// outcomes of the same request; the others say by how much one effort is better there than the
-// other, and two straight lines, one of each effort, say what was scored where that was said.
-// What is expected of a request is what the lines say at the difference that its own neighbours
-// make.
+// Reasoning efforts of one model are compared by the scores of similar responses at each of them.
+// That is little data, and how much of such a difference is real depends on the traffic. It is
+// therefore measured on the outcomes themselves. Each outcome is left out in turn, with all
+// outcomes of the same request; the others predict by how much one effort is better there than the
+// other, and two straight lines, one per effort, map this predicted difference to the actual score.
+// The expectation for a request is the value of the lines at the difference that its own neighbours
+// predict.
 const (
-	sameRequest = 0.9999 // similarity from which on two requests are the same
-	leastOfLine = 200.0  // weight of the outcomes of each effort
-	lineRows    = 1000   // outcomes of each effort that a line is drawn through at most
+	sameRequest = 0.9999 // similarity from which two requests count as the same
+	leastOfLine = 200.0  // minimum total weight of the outcomes of each effort
+	lineRows    = 1000   // maximum number of outcomes of each effort for fitting a line
 	fewLineRows = 250    // the same while a file of many tenants is read
-	looks       = 8      // outcomes that are looked at when a new one comes
-	newShare    = 4      // lines are drawn again when a quarter of the outcomes is new
-	doubtGap    = 1.0    // weight of near answers that stands against them, see difference
-	strangers   = 0.05   // share of known requests that are farther from others than lines hold for
+	looks       = 8      // number of outcomes examined when a new one arrives
+	newShare    = 4      // lines are fitted again when a quarter of the outcomes is new
+	doubtGap    = 1.0    // prior weight against similar responses, see difference
+	// share of known requests that are less similar to others than the lines apply to
+	strangers = 0.05
 )
 
-// gap is how an effort of a model compares with its reference effort.
+// gap is the comparison of an effort of a model with its reference effort.
 type gap struct {
 	reference int     // the arm
-	least     float64 // least scratch.high of the requests that the lines hold for
-	low, high float64 // the differences that the lines are drawn through
-	ref, own  line    // what was scored at a difference
+	least     float64 // minimum scratch.high of requests to which the lines apply
+	low, high float64 // range of differences to which the lines were fitted
+	ref, own  line    // scores as a function of the difference
 }
 
-// line is a straight line through scores, with the variance of its height.
+// line is a regression line of scores, with the variance of its height.
 type line struct{ at, slope, mean, ofMean, ofSlope float64 }
 
 func (l *line) of(x float64) float64 { return l.at + l.slope*(x-l.mean) }
@@ -40,7 +41,7 @@ func (l *line) variance(x float64) float64 {
 	return l.ofMean + l.ofSlope*(x-l.mean)*(x-l.mean)
 }
 
-// points are sums over weighted points, through which a line is drawn.
+// points are sums over weighted points for a regression line.
 type points struct{ w, x, xx, y, xy, yy float64 }
 
 func (p *points) add(w, x, y float64) {
@@ -52,7 +53,7 @@ func (p *points) add(w, x, y float64) {
 	p.yy += w * y * y
 }
 
-// line is the one with the least squares; a level one where all points have one x.
+// line returns the least-squares line; a horizontal one if all points have the same x.
 func (p *points) line() line {
 	out := line{at: p.y / p.w, mean: p.x / p.w}
 	rest := p.yy - p.y*p.y/p.w
@@ -65,8 +66,8 @@ func (p *points) line() line {
 	return out
 }
 
-// difference is by how much what near requests say of one arm is better than what they say of
-// another; ok is false where they say nothing of one of them.
+// difference returns by how much better similar requests rate one arm than another; ok is false if
+// they have no data on one of them.
 func (t *table) difference(i, j int, own []local) (d float64, ok bool) {
 	of := func(arm int) float64 {
 		return t.shift(arm) + own[arm].sharpRest/(doubtGap+own[arm].sharp)
@@ -74,8 +75,8 @@ func (t *table) difference(i, j int, own []local) (d float64, ok bool) {
 	return of(i) - of(j), own[i].sharp > 0 && own[j].sharp > 0
 }
 
-// reference is the effort of a model of which most is known; -1 where there are not two efforts of
-// which enough is.
+// reference returns the effort of a model with the most data; -1 unless there are two efforts with
+// enough.
 func (t *table) reference(m *ofModel) int {
 	best, efforts := -1, 0
 	for _, i := range m.arms {
@@ -95,24 +96,24 @@ func (t *table) reference(m *ofModel) int {
 	return best
 }
 
-// survey is what lines are drawn from.
+// survey collects the points for the lines.
 type survey struct {
 	refs  []int         // by model: the reference, -1 without one
-	order []int         // rows that are still to be looked at
+	order []int         // rows still to be examined
 	pairs map[int]*pair // by arm that is not a reference
-	high  []float64     // by row, how near its nearest ones are
+	high  []float64     // by row, the similarity of its nearest neighbours
 	b     scratch
 	v     []float32
 }
 
-// pair are the points of a reference and of another arm, by the difference between the two.
+// pair holds the points of a reference and of another arm, by the difference between the two.
 type pair struct {
 	ref, own  points
 	low, high float64
 }
 
-// survey begins one, of at most so many outcomes of each effort; nil where no model was asked often
-// enough at two efforts.
+// survey starts a survey of at most most outcomes of each effort; nil if no model has enough
+// outcomes at two efforts.
 func (t *table) survey(most int) *survey {
 	v := &survey{refs: make([]int, len(t.models)), pairs: map[int]*pair{}}
 	for i := range t.models {
@@ -136,14 +137,14 @@ func (t *table) survey(most int) *survey {
 	return v
 }
 
-// look looks at one row more.
+// look examines one more row.
 func (v *survey) look(t *table) {
 	at := v.order[0]
 	v.order = v.order[1:]
 	r := &t.rows[at]
 	model := t.arms[r.arm].model
 	if model >= len(v.refs) || v.refs[model] < 0 || t.arms[r.arm].effort == "" {
-		return // another outcome is in its place by now
+		return // another outcome has taken its place
 	}
 	v.v = v.v[:0]
 	for _, c := range t.codes[at*t.dims : (at+1)*t.dims] {
@@ -174,9 +175,9 @@ func (v *survey) look(t *table) {
 	}
 }
 
-// draw draws the lines. Those of before stay where points are too few this time, as long as enough
-// is known of both efforts and the reference is the same: an effort is compared, or is what others
-// are compared with.
+// draw fits the lines. Previous lines stay if there are too few points this time, as long as there
+// is enough data on both efforts and the reference is the same: an effort is either compared with
+// another, or the reference for others.
 func (v *survey) draw(t *table) {
 	old := t.gaps
 	t.gaps, t.references = map[int]gap{}, map[int]bool{}
@@ -201,7 +202,7 @@ func (v *survey) draw(t *table) {
 	}
 }
 
-// calibrate looks at n rows more for the lines that are due.
+// calibrate examines n more rows for the lines that are due.
 func (t *table) calibrate(n int) {
 	if t.measured == nil {
 		if t.news < len(t.rows)/newShare || float64(len(t.rows)) < 2*leastOfLine {
@@ -222,8 +223,8 @@ func (t *table) calibrate(n int) {
 	}
 }
 
-// bridge makes what is expected of the efforts of a model comparable, where lines were drawn and
-// the request is as near to known ones as those are to each other.
+// bridge makes the predictions for the efforts of a model comparable, if lines were fitted and the
+// request is as similar to known ones as those are to each other.
 func (t *table) bridge(ps []Prediction, easy, alike float64, b *scratch) {
 	if len(t.gaps) == 0 {
 		return

@@ -1,41 +1,43 @@
 package outcomes
 
-// hardness tells from the embedding alone how hard a request is: for every model, and beyond that
-// for each of which enough is known, by ridge regressions of what scores have left over. They reach
-// further than requests that are near.
+// hardness estimates from the embedding alone how hard a request is, by ridge regressions on the
+// residuals of scores: for all models, and in addition for each model with enough data. They apply
+// farther than similar requests do.
 type hardness struct {
-	all   *ridge      // of all rows; nil until there is one
-	own   []*tried    // by arm, of its rows alone; nil where they are too few
-	byArm [][]float64 // [arms][2*dims]: vectors times what scores are above priors, then vectors; both weighted
-	owns  int         // how many of own there are
-	unit  []float32   // scratch
+	all *ridge   // of all rows; nil until it is fitted
+	own []*tried // by arm, of its rows only; nil if there are too few
+	// [arms][2*dims]: vectors times scores above priors, then vectors; both weighted
+	byArm [][]float64
+	owns  int       // number of entries in own
+	unit  []float32 // scratch
 }
 
-// tried is a regression with how well it told outcomes before it knew them: the sums of what it said
-// times what was left over, and of the squares of what it said. So it counts for as much as it has
-// proved to be worth, which of some models is nothing.
+// tried is a regression with a measure of how well it predicted outcomes before they were known:
+// the sums of its predictions times the residuals, and of the squares of its predictions. Its
+// weight follows from these, which for some models is zero.
 type tried struct {
 	*ridge
 
 	told, said float64
 }
 
-// trust is by how much what it says is to be multiplied.
+// trust returns the factor for its predictions.
 func (g *tried) trust() float64 { return min(max(g.told/(g.said+doubtTold), 0), 1) }
 
 // The constants of hardness, see the constants of a prediction.
 const (
 	hardRidge  = 20.0 // penalty of the weights, in outcomes
-	hardFewest = 50   // outcomes before all says anything
-	hardEvery  = 8    // outcomes between two refits, at least
-	hardShare  = 64   // the same, as a share of those that are known
-	ownFewest  = 100  // outcomes of an arm before its own says anything; half of them keep it
-	mostOwn    = 16   // arms that have their own, each of 0.3 MB
-	doubtTold  = 1.0  // sum of squares that stands against what an arm's own has told
-	toldLast   = 500  // outcomes of an arm that what it has told is made of, by and large
+	hardFewest = 50   // minimum number of outcomes before all is used
+	hardEvery  = 8    // minimum number of outcomes between two fits
+	hardShare  = 64   // the same, as a share of the known outcomes
+	// minimum number of outcomes of an arm for a regression of its own; half of them keep it
+	ownFewest = 100
+	mostOwn   = 16  // maximum number of arms with a regression of their own, each 0.3 MB
+	doubtTold = 1.0 // prior sum of squares against the predictions of an arm's own regression
+	toldLast  = 500 // number of outcomes of an arm over which trust is measured, roughly
 )
 
-// count takes a row in, or out with sign -1: above is by how much its score is above the prior.
+// count adds a row, or removes it if sign is -1; above is its score minus the prior.
 func (h *hardness) count(arm int, codes []int8, norm float32, weight, above, sign float64) {
 	if norm == 0 {
 		return
@@ -60,10 +62,10 @@ func (h *hardness) count(arm int, codes []int8, norm float32, weight, above, sig
 	}
 }
 
-// ofAll is by how much answers to a request are better than those to others, whoever gives them.
+// ofAll returns by how much responses to a request are better than average, for all models.
 func (h *hardness) ofAll(codes []int8, norm float32) float64 { return h.all.of(codes, norm) }
 
-// ofArm is the same of one arm, beyond that.
+// ofArm returns the same for one arm, in addition to ofAll.
 func (h *hardness) ofArm(arm int, codes []int8, norm float32) float64 {
 	if arm >= len(h.own) {
 		return 0
@@ -74,7 +76,7 @@ func (h *hardness) ofArm(arm int, codes []int8, norm float32) float64 {
 	return 0
 }
 
-// trust is by how much what ofArm says is to be multiplied.
+// trust returns the factor for the result of ofArm.
 func (h *hardness) trust(arm int) float64 {
 	if arm >= len(h.own) || h.own[arm] == nil {
 		return 0
@@ -82,7 +84,8 @@ func (h *hardness) trust(arm int) float64 {
 	return h.own[arm].trust()
 }
 
-// try notes what an arm's own said of an outcome that it did not know, and what was left over.
+// try records the prediction of an arm's own regression for an outcome that it had not seen, and
+// the residual.
 func (h *hardness) try(arm int, said, left, weight float64) {
 	if said == 0 || arm >= len(h.own) || h.own[arm] == nil {
 		return
@@ -92,7 +95,7 @@ func (h *hardness) try(arm int, said, left, weight float64) {
 	g.said += weight*said*said - g.said/toldLast
 }
 
-// refit makes the weights for all arms anew, and those of the arms of which enough is new.
+// refit fits the weights for all arms again, and those of the arms with enough new outcomes.
 func (h *hardness) refit(t *table) {
 	if h.all == nil {
 		return
@@ -115,8 +118,9 @@ func (h *hardness) refit(t *table) {
 	}
 }
 
-// due reports whether the regression of an arm has to be made anew. It begins those of which enough
-// is known, while there are not too many, and ends those of which most was forgotten.
+// due reports whether the regression of an arm has to be fitted again. It starts regressions for
+// arms with enough data, as long as there are not too many, and drops those of arms most of whose
+// outcomes were removed.
 func (h *hardness) due(t *table, arm int) bool {
 	g := h.own[arm]
 	switch {
@@ -149,7 +153,7 @@ func (h *hardness) refitAll(t *table) {
 	h.all.solve(target, left, hardRidge)
 }
 
-// begin makes the regression of an arm from the rows that there are.
+// begin makes the regression of an arm from the existing rows.
 func (h *hardness) begin(t *table, arm int) *tried {
 	g := &tried{ridge: newRidge(t.dims)}
 	for i := range t.rows {
@@ -166,7 +170,7 @@ func (h *hardness) begin(t *table, arm int) *tried {
 	return g
 }
 
-// refitOwn fits what the scores of an arm leave over beyond what is hard for all.
+// refitOwn fits the residuals of an arm's scores after what is hard for all.
 func (h *hardness) refitOwn(t *table, arm int) {
 	g, s := h.own[arm], h.byArm[arm]
 	if g == nil {

@@ -9,7 +9,8 @@ import (
 	"signalbox/internal/disk"
 )
 
-// own takes the lock beside the file, by which processes that have the same one see each other.
+// own acquires the lock next to the file, with which processes that use the same file detect each
+// other.
 func (s *Store) own() {
 	var err error
 	if s.lock, err = s.acquire(); errors.Is(err, disk.ErrHeld) {
@@ -17,7 +18,8 @@ func (s *Store) own() {
 	}
 }
 
-// acquire takes the lock. Of the errors all but disk.ErrHeld mean that there are no locks here.
+// acquire acquires the lock. Any error other than disk.ErrHeld means that locks are not supported
+// here.
 func (s *Store) acquire() (*os.File, error) {
 	lock, err := disk.Lock(s.opts.Path+".lock", 0o600)
 	if !errors.Is(err, disk.ErrHeld) {
@@ -26,7 +28,7 @@ func (s *Store) acquire() (*os.File, error) {
 	return lock, err
 }
 
-// disown gives the lock back.
+// disown releases the lock.
 func (s *Store) disown() error {
 	f := s.lock
 	if s.lock = nil; f == nil {
@@ -35,32 +37,32 @@ func (s *Store) disown() error {
 	return f.Close()
 }
 
-// Contested reports whether another process has the file. It is not written then, until that one
-// has ended.
+// Contested reports whether another process owns the file. It is not written until that process has
+// ended.
 func (s *Store) Contested() bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.held
 }
 
-// entry is something that happened to a tenant: an outcome, or, without one, that it was forgotten.
+// entry is an event of a tenant: an outcome, or, without one, that the tenant was forgotten.
 type entry struct {
 	tenant string
 	x      *Outcome
 }
 
-// note takes an entry into the journal, if there is one. It is called with mu held.
+// note appends an entry to the journal, if there is one. mu must be held.
 func (s *Store) note(e entry) {
 	if s.journal != nil {
 		*s.journal = append(*s.journal, e)
 	}
 }
 
-// inherit takes the file over from another process that had it, if that has ended: what the file has
-// and what is known here become one, in the order of time. What fails is tried again as if that one
-// had not ended. Reading and learning what was read, seconds for a large file, are done without mu.
+// inherit takes the file over from another process that owned it, if that has ended: the contents
+// of the file and of memory are merged in the order of time. After an error it is tried again
+// later. Reading and processing the file, seconds for a large one, happen without mu.
 func (s *Store) inherit() error {
-	lock, err := s.acquire() // one call at a time gets it
+	lock, err := s.acquire() // only one call gets it
 	if errors.Is(err, disk.ErrHeld) {
 		return nil
 	}
@@ -98,13 +100,13 @@ func closed(f *os.File) error {
 	return f.Close()
 }
 
-// knowledge is what a process knows at a time.
+// knowledge is what a process knows at a point in time.
 type knowledge struct {
 	outcomes []*Outcome
 	gone     []string
 }
 
-// begin has everything that happens from now on noted in a journal, and returns what is known.
+// begin starts recording all further events in a journal, and returns the current knowledge.
 func (s *Store) begin(journal *[]entry) knowledge {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,15 +114,15 @@ func (s *Store) begin(journal *[]entry) knowledge {
 	return knowledge{append(s.judged(""), s.undecided()...), slices.Clone(s.gone)}
 }
 
-// merged is a Store of memory alone with what the file has, but for that of tenants that are gone, and
-// with what is known here. Of one request the outcome counts that betters the other.
+// merged returns a Store in memory only, with the contents of the file except those of tenants in
+// gone, and of memory. If both have an outcome of one request, betters decides.
 func (s *Store) merged(theirs, mine []*Outcome, gone []string) *Store {
 	type request struct {
 		key
 
-		at    time.Time // of one without an id, which is told by its time, its model
+		at    time.Time // of an outcome without an id, which is identified by its time and model
 		model string
-		nth   int // and how many of that time and model are listed before it
+		nth   int // and its index among those with that time and model
 	}
 	places := map[request]int{}
 	var all []*Outcome

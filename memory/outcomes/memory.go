@@ -8,54 +8,57 @@ import (
 
 // The constants of a prediction. Those of nearness were chosen on the outcomes of MMLU-Pro,
 // RouterBench and ZeroEval, see docs/adr/0037-outcomes-of-ones-own.md; those of doubt on MMLU-Pro
-// and ZeroEval alone, see docs/adr/0046-exploring-by-what-is-not-known.md. They hold for no model in
-// particular.
+// and ZeroEval alone, see docs/adr/0046-exploring-by-what-is-not-known.md. They are not specific to
+// any model.
 const (
-	nearest     = 0.2  // cosine similarity from which on a request is near
-	similar     = 0.8  // from which on it is as good as the same
-	leastWidth  = 0.02 // of similarities that are told apart
+	nearest     = 0.2  // cosine similarity from which a request is similar
+	similar     = 0.8  // from which it counts as the same
+	leastWidth  = 0.02 // minimum range of similarities that are distinguished
 	mostWeight  = 1.5  // of one row
-	candidate   = 384  // rows that are compared exactly, at least as far as there are as many
-	doubtNear   = 5.0  // weight of near requests that stands against them
+	candidate   = 384  // minimum number of rows compared exactly, if there are as many
+	doubtNear   = 5.0  // prior weight against similar requests
 	doubtOwn    = 20.0 // the same for those of one model
 	doubtEffort = 8.0  // the same for those at one effort of a model
-	doubtLong   = 4.0  // the same for the length of an answer
-	doubtScore  = 4.0  // outcomes as the prior has them that a share of good answers is begun with
-	leastSpread = 0.02 // variance of one score at least: no model is always right
-	deviates    = 0.12 // standard deviation of a model's quality from subject to subject
-	sureBy      = 1.0  // standard deviations that count for nothing in what near requests say of one model
-	longTail    = 2.33 // standard deviations above the mean of the logarithm: 99 of 100 lengths are less
+	doubtLong   = 4.0  // the same for the length of a response
+	// number of outcomes with the prior's score with which a share of good responses starts
+	doubtScore  = 4.0
+	leastSpread = 0.02 // minimum variance of one score: no model is always right
+	deviates    = 0.12 // standard deviation of a model's quality between subjects
+	// standard deviations subtracted from what similar requests say about one model
+	sureBy = 1.0
+	// standard deviations above the mean of the logarithm: 99 of 100 lengths are below
+	longTail = 2.33
 )
 
-// row is one outcome as it is compared.
+// row is one outcome in the form used for comparisons.
 type row struct {
 	arm    int
 	score  float32
-	prior  float32 // of the model when it was asked, in [0,1]
-	weight float32 // how far the score is to be trusted, in (0,1]
-	tokens float32 // 0 when not known
+	prior  float32 // of the model at the time of the request, in [0,1]
+	weight float32 // weight of the score, in (0,1]
+	tokens float32 // 0 if not known
 	norm   float32 // of the quantised vector
 }
 
-// arm is a model at one effort of reasoning.
+// arm is a model at one reasoning effort.
 type arm struct {
 	model   int
 	effort  string
 	weight  float64
-	left    float64 // weighted, by how much scores are above the prior
+	left    float64 // weighted sum of scores minus the prior
 	tokens  float64
-	logs    float64 // of tokens
+	logs    float64 // sum of logarithms of tokens
 	squares float64 // of these
-	longs   float64 // how many rows have tokens
+	longs   float64 // number of rows with tokens
 }
 
-// ofModel is what is known of a model at all efforts.
+// ofModel is the data on a model at all efforts.
 type ofModel struct {
 	arms   []int
 	weight float64
 	score  float64 // weighted
 	prior  float64 // weighted
-	guess          // made of these, by refit
+	guess          // computed from these by refit
 }
 
 type armKey struct{ model, effort string }
@@ -63,9 +66,9 @@ type armKey struct{ model, effort string }
 // table holds the outcomes of one tenant. Its owner guards it.
 type table struct {
 	dims   int
-	words  int // of 64 signs, in a row
+	words  int // 64-bit words of signs per row
 	limit  int
-	next   int // that is overwritten, once there are limit rows
+	next   int // the row to overwrite next, once there are limit rows
 	rows   []row
 	signs  []uint64 // [len(rows)][words]
 	codes  []int8   // [len(rows)][dims]
@@ -73,17 +76,18 @@ type table struct {
 	index  map[armKey]int
 	models []ofModel
 	names  map[string]int // of models
-	fresh  guess          // of a model that no outcome is known of
+	fresh  guess          // for a model without outcomes
 	hard   hardness
-	easy   []float32  // [len(rows)], by how much each is easier than others, as of the last refit
-	own    []float32  // [len(rows)], the same for its arm, beyond that and untried
-	kept   []*Outcome // parallel to rows: what they were made of
-	byID   map[string]int
+	// [len(rows)], ease of each request compared with others, as of the last refit
+	easy []float32
+	own  []float32  // [len(rows)], the same for its arm, additionally and unweighted
+	kept []*Outcome // parallel to rows: the original outcomes
+	byID map[string]int
 
 	gaps       map[int]gap  // by arm; see calibrate
-	references map[int]bool // the arms that gaps are told of
-	measured   *survey      // for the next gaps; nil where none are due
-	news       int          // outcomes since the last survey began, those that came again included
+	references map[int]bool // the reference arms of gaps
+	measured   *survey      // for the next gaps; nil if none are due
+	news       int          // outcomes since the last survey began, including repeated ones
 }
 
 func newTable(dims, limit int) *table {
@@ -95,7 +99,8 @@ func newTable(dims, limit int) *table {
 	return t
 }
 
-// quantise returns v in 8 bits a component, appended to codes, with its signs and its norm.
+// quantise appends v with 8 bits per component to codes, and its signs to signs, and returns both
+// with the norm.
 func quantise(v []float32, codes []int8, signs []uint64) ([]int8, []uint64, float32) {
 	top := float32(0)
 	for _, x := range v {
@@ -122,7 +127,8 @@ func quantise(v []float32, codes []int8, signs []uint64) ([]int8, []uint64, floa
 	return codes, signs, float32(math.Sqrt(float64(sum)))
 }
 
-// dotCodes is the inner product of two quantised vectors of one length, of at most 2^17 components.
+// dotCodes returns the inner product of two quantised vectors of equal length, of at most 2^17
+// components.
 func dotCodes(a, b []int8) int32 {
 	var s0, s1, s2, s3 int32
 	for len(a) >= 8 && len(b) >= 8 {
@@ -140,7 +146,7 @@ func dotCodes(a, b []int8) int32 {
 	return s0 + s1 + s2 + s3
 }
 
-// norm is the length of a quantised vector.
+// norm returns the length of a quantised vector.
 func norm(codes []int8) float32 {
 	var sum int64
 	for _, c := range codes {
@@ -163,7 +169,7 @@ func signsOf(codes []int8, signs []uint64) []uint64 {
 	return signs
 }
 
-// arm finds or makes the one of a model at an effort.
+// arm returns the index of a model at an effort, and adds it if it is new.
 func (t *table) arm(model, effort string) int {
 	k := armKey{model, effort}
 	i, ok := t.index[k]
@@ -182,7 +188,7 @@ func (t *table) arm(model, effort string) int {
 	return i
 }
 
-// count adds a row to the sums, or takes it out again.
+// count adds a row to the sums, or removes it.
 func (t *table) count(r *row, codes []int8, sign float64) {
 	t.hard.count(r.arm, codes, r.norm, float64(r.weight), float64(r.score-r.prior), sign)
 	a, w := &t.arms[r.arm], sign*float64(r.weight)
@@ -201,7 +207,8 @@ func (t *table) count(r *row, codes []int8, sign float64) {
 	}
 }
 
-// put keeps an outcome: in place of the one of the same request, or of the oldest. refit is due.
+// put stores an outcome in place of an earlier one of the same request, or of the oldest. A refit
+// must follow.
 func (t *table) put(o *Outcome) {
 	r := row{
 		arm: t.arm(o.Model, o.Effort), score: float32(o.Score), prior: float32(o.Prior),
@@ -238,27 +245,28 @@ func (t *table) put(o *Outcome) {
 	t.news++
 }
 
-// scratch is the memory of one prediction.
+// scratch is the working memory of one prediction.
 type scratch struct {
 	codes []int8
 	signs []uint64
 	away  []uint16
 	hist  []int32
 	near  []near
-	high  float64 // similarity of the nearest ones, on the mean
+	high  float64 // mean similarity of the nearest rows
 	own   []local
 }
 
-// near is a row that counts.
+// near is a similar row.
 type near struct {
 	at     int
 	cos    float64 // similarity
-	weight float64 // by how much nearer it is than others, and how far it is to be trusted
-	alike  float64 // the same, by how near it is whatever others are
+	weight float64 // by its similarity relative to others, and its trust
+	alike  float64 // the same, by its absolute similarity
 }
 
-// local is what near requests say of one arm; sharp and sharpRest are weight and rest by weights
-// that count the nearest for more, and without own: what its outcomes say of the request by far.
+// local is the data of similar requests on one arm; sharp and sharpRest are weight and rest with
+// weights that favour the nearest, and without own: the residual that the arm's regression
+// predicts.
 type local struct{ weight, alike, rest, own, sharp, sharpRest, tokens, logs, squares, longs float64 }
 
 func (l *local) add(x *local) {
@@ -274,7 +282,7 @@ func (l *local) add(x *local) {
 //nolint:gochecknoglobals // a pool
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// find fills b.near with the rows that are near a vector, but for those of a similarity above most.
+// find fills b.near with the rows similar to a vector, except those with a similarity above most.
 func (t *table) find(v []float32, b *scratch, most float64) {
 	var length float32
 	b.codes, b.signs, length = quantise(v, b.codes[:0], b.signs[:0])
@@ -299,10 +307,10 @@ func (t *table) find(v []float32, b *scratch, most float64) {
 	t.weigh(b)
 }
 
-// weigh fills in the weights of b.near, and drops what counts for nothing. A row counts by where its
-// similarity is between that of the farthest of the candidates and that of the nearest ones: where
-// all prompts have a template in common, all of them are similar, and the small differences tell.
-// Where even the nearest are not similar, all count for less.
+// weigh computes the weights of b.near, and drops rows without weight. The weight of a row depends
+// on where its similarity lies between that of the farthest candidates and that of the nearest: if
+// all prompts share a template, all are similar, and only small differences are informative. If
+// even the nearest are not similar, all weights are lower.
 func (t *table) weigh(b *scratch) {
 	const bins = 64
 	var hist [bins]int32
@@ -317,7 +325,7 @@ func (t *table) weigh(b *scratch) {
 			}
 		}
 	}
-	far, few := 0, int32(len(b.near)/20) // where the farthest twentieth ends
+	far, few := 0, int32(len(b.near)/20) // end of the farthest twentieth
 	for few -= hist[0]; few > 0 && far < bins-1; few -= hist[far] {
 		far++
 	}
@@ -345,8 +353,8 @@ func (t *table) weigh(b *scratch) {
 	b.near = kept
 }
 
-// farthest counts the signs that each row differs in, and returns the number of them up to which
-// rows are compared exactly.
+// farthest counts the differing signs of each row, and returns the maximum number for rows to be
+// compared exactly.
 func (t *table) farthest(b *scratch) int {
 	if cap(b.away) < len(t.rows) {
 		b.away = make([]uint16, t.limit)
@@ -374,7 +382,7 @@ func (t *table) farthest(b *scratch) int {
 	return bound
 }
 
-// predict fills in the predictions of models, whose priors they hold.
+// predict computes the predictions for models whose priors are set.
 func (t *table) predict(v []float32, ps []Prediction) {
 	b, ok := scratches.Get().(*scratch)
 	if !ok {
@@ -396,15 +404,15 @@ func (t *table) predict(v []float32, ps []Prediction) {
 	t.bridge(ps, easy, alike, b)
 }
 
-// left is what is left over of the score of a row beyond what is expected of its arm everywhere, and
-// of its request whoever answers.
+// left returns the residual of a row's score after what is expected of its arm in general, and of
+// its request for any model.
 func (t *table) left(at int) float64 {
 	r := &t.rows[at]
 	return float64(r.score-r.prior-t.easy[at]) - t.shift(r.arm)
 }
 
-// look fills b.own with what the requests near a vector say of each arm, but for those of a
-// similarity above most, and returns what is left over at all of them, and their weight.
+// look fills b.own with the data on each arm from the requests similar to a vector, except those
+// with a similarity above most, and returns their total residual and weight.
 func (t *table) look(v []float32, b *scratch, most float64) (rest, weight float64) {
 	t.find(v, b, most)
 	if cap(b.own) < len(t.arms) {
@@ -435,9 +443,9 @@ func (t *table) look(v []float32, b *scratch, most float64) (rest, weight float6
 	return rest, weight
 }
 
-// one fills in the prediction of one model, at an effort or at those that it was asked at.
-// easy is by how much answers to the request are better than those to others, alike what is left of
-// answers to near requests, whichever model gave them.
+// one computes the prediction for one model, at an effort or at all efforts with data. easy is by
+// how much responses to the request are better than average, alike the residual for similar
+// requests regardless of the model.
 func (t *table) one(p *Prediction, easy, alike float64, own []local) {
 	at, known := t.names[p.Model]
 	if !known {
@@ -450,7 +458,7 @@ func (t *table) one(p *Prediction, easy, alike float64, own []local) {
 	}
 	m := &t.models[at]
 	var l local
-	var all arm // of what is asked for
+	var all arm // of the requested arms
 	shift, variance := m.mean, m.variance
 	if i, ok := t.index[armKey{p.Model, p.Effort}]; ok {
 		l, all, shift = own[i], t.arms[i], t.shift(i)
@@ -463,7 +471,7 @@ func (t *table) one(p *Prediction, easy, alike float64, own []local) {
 			l.own += own[i].own * max(t.arms[i].weight, 0)
 		}
 		l.own /= max(all.weight, 1)
-		if p.AtEffort = l.alike; p.Effort != "" { // nobody judged it at this effort
+		if p.AtEffort = l.alike; p.Effort != "" { // no outcomes at this effort
 			variance += t.effortDoubt(at, 0)
 			p.AtEffort = 0
 		}
@@ -472,14 +480,14 @@ func (t *table) one(p *Prediction, easy, alike float64, own []local) {
 	base := p.Everywhere + easy + alike
 	more := l.own + (l.rest-l.weight*alike)/(doubtOwn+l.weight)
 	p.Mean = clamp(base + more)
-	doubt := deviates * deviates * doubtOwn / (doubtOwn + l.weight) // the variance of more
+	doubt := deviates * deviates * doubtOwn / (doubtOwn + l.weight) // the remaining variance
 	p.Sure = base + soft(more, sureBy*math.Sqrt(doubt))
 	p.Outcomes, p.Near = all.weight, l.alike
 	p.Deviation, p.Overall = math.Sqrt(variance+doubt), math.Sqrt(variance)
 	p.lengths(&all, &l)
 }
 
-// lengths fills in how long the answer is expected to be.
+// lengths predicts the length of the response.
 func (p *Prediction) lengths(all *arm, l *local) {
 	if all.longs <= 0 {
 		return
@@ -500,7 +508,7 @@ func (a *arm) add(x *arm) {
 	a.longs += x.longs
 }
 
-// shift is by how much the answers of an arm are better than the prior of its model.
+// shift returns by how much the responses of an arm are better than the prior of its model.
 func (t *table) shift(i int) float64 {
 	a := &t.arms[i]
 	m := &t.models[a.model]
@@ -510,8 +518,8 @@ func (t *table) shift(i int) float64 {
 	return m.mean + (a.left-a.weight*m.mean)/(doubtEffort+max(a.weight, 0))
 }
 
-// effortDoubt is the variance that one effort of a model adds, of which outcomes of some weight are
-// known; a model that was asked at one effort alone has none.
+// effortDoubt returns the variance that a single effort of a model adds, given the weight of its
+// outcomes; zero for a model with outcomes at one effort only.
 func (t *table) effortDoubt(model int, weight float64) float64 {
 	if len(t.models[model].arms) == 1 && weight > 0 {
 		return 0
@@ -521,5 +529,5 @@ func (t *table) effortDoubt(model int, weight float64) float64 {
 
 func clamp(x float64) float64 { return min(max(x, 0), 1) }
 
-// soft takes by off what x is away from 0, and is 0 where it is not that far away.
+// soft moves x towards 0 by by, at most to 0.
 func soft(x, by float64) float64 { return math.Copysign(max(math.Abs(x)-by, 0), x) }

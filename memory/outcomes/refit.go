@@ -2,7 +2,7 @@ package outcomes
 
 import "math"
 
-// guess is by how much the answers of a model are better than its prior.
+// guess is by how much the responses of a model are better than its prior.
 type guess struct{ mean, variance float64 }
 
 // How wrong priors are, in standard deviations of quality, is not known beforehand: it is one of
@@ -17,25 +17,25 @@ var (
 
 const common = 0.1
 
-// refit makes from the sums what predictions are made of: the guesses of all models. Each model is
-// better than its prior by what all have in common and by something of its own, both normal; the
-// guess is the mean over spreads, by how well each explains what was seen (a hierarchical normal
-// model, Gelman and others, Bayesian Data Analysis, section 5.4, with a discrete hyperprior). So a
-// model that falls short of its prior by chance changes little, and one that falls far short makes
-// all priors doubtful.
+// refit computes the guesses of all models from the sums. Each model deviates from its prior by a
+// common amount and by one of its own, both normally distributed; the guess is the mean over
+// spreads, weighted by how well each explains the data (a hierarchical normal model, Gelman and
+// others, Bayesian Data Analysis, section 5.4, with a discrete hyperprior). A model that falls
+// short of its prior by chance thus changes little, and one that falls far short makes all priors
+// doubtful.
 //
-// What is hard for all models, and for each, is learnt again when enough outcomes have come for that.
+// What is hard for all models, and for each, is also fitted again if enough outcomes have arrived.
 func (t *table) refit() {
 	t.guesses()
 	t.hard.refit(t)
 }
 
-// guesses makes the guesses of all models.
+// guesses computes the guesses of all models.
 func (t *table) guesses() {
 	const n = len(spreads)
 	var (
-		fits [n]float64 // log of the chance of what was seen, up to a constant
-		mean [n]float64 // of what is in common
+		fits [n]float64 // log likelihood of the data, up to a constant
+		mean [n]float64 // of the common amount
 		vars [n]float64
 	)
 	most := math.Inf(-1)
@@ -79,7 +79,7 @@ func (t *table) guesses() {
 	}
 }
 
-// mixed is the mean and the variance of a mixture with the given shares.
+// mixed returns the mean and the variance of a mixture with the given shares.
 func mixed(shares *[len(spreads)]float64, of func(k int) guess) (out guess) {
 	square := 0.0
 	for k, share := range shares {
@@ -91,10 +91,10 @@ func mixed(shares *[len(spreads)]float64, of func(k int) guess) (out guess) {
 	return out
 }
 
-// seen is by how much the scores of a model are above its prior on the mean, and the squared
-// standard error of that; ok is false where there are none.
+// seen returns the mean of a model's scores minus its prior, and the squared standard error; ok is
+// false without scores.
 func (m *ofModel) seen() (off, error2 float64, ok bool) {
-	const none = 1e-9 // what is left of sums that were taken back
+	const none = 1e-9 // rounding error of sums after removals
 	if m.weight <= none {
 		return 0, 0, false
 	}

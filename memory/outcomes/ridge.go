@@ -1,28 +1,28 @@
 package outcomes
 
-// ridge is a ridge regression on unit vectors. Its sums take rows in and give them back; its weights
-// are brought near their solution by conjugate gradients now and then, from where they were.
+// ridge is a ridge regression on unit vectors. Rows can be added to and removed from its sums. Its
+// weights are updated now and then by conjugate gradients, starting from the previous ones.
 type ridge struct {
-	gram    []float32 // of unit vectors, weighted: the rows of the triangle up to the diagonal
+	gram    []float32 // of unit vectors, weighted: the rows of the lower triangle
 	mean    []float64 // sum of vectors, weighted
 	weight  float64
-	weights []float64 // nil until there are rows enough
-	centre  []float64 // mean of the vectors that the weights were made for
+	weights []float64 // nil until there are enough rows
+	centre  []float64 // mean of the vectors for which the weights were fitted
 	offset  float64   // weights times centre
-	stale   int       // rows since then
+	stale   int       // rows since the last fit
 }
 
-// ridgeSteps is how many steps of conjugate gradients bring the weights near their solution.
+// ridgeSteps is the number of conjugate gradient steps per fit.
 const ridgeSteps = 12
 
 func newRidge(dims int) *ridge {
 	return &ridge{gram: make([]float32, dims*(dims+1)/2), mean: make([]float64, dims)}
 }
 
-// row is one of the triangle.
+// row returns a row of the triangle.
 func (g *ridge) row(i int) []float32 { return g.gram[i*(i+1)/2 : (i+1)*(i+2)/2] }
 
-// count takes a vector in, or out with a weight below 0.
+// count adds a vector, or removes it if w is negative.
 func (g *ridge) count(unit []float32, w float64) {
 	for i, x := range unit {
 		wx := w * float64(x)
@@ -33,8 +33,8 @@ func (g *ridge) count(unit []float32, w float64) {
 	g.stale++
 }
 
-// solve brings the weights near their solution, for target, the weighted sum of vectors times what
-// is to be told, of which left is the weighted sum. It overwrites target.
+// solve updates the weights for target, the weighted sum of vectors times the values to predict, of
+// which left is the weighted sum. It overwrites target.
 func (g *ridge) solve(target []float64, left, penalty float64) {
 	n := len(target)
 	if g.weights == nil {
@@ -69,7 +69,7 @@ func (g *ridge) solve(target []float64, left, penalty float64) {
 	g.offset, g.stale = dot(g.weights, g.centre), 0
 }
 
-// times multiplies the centred and penalised matrix with x.
+// times computes the product of the centred and penalised matrix with x.
 func (g *ridge) times(x, out []float64, penalty float64) {
 	off := g.weight * dot(g.centre, x)
 	for i := range out {
@@ -78,7 +78,7 @@ func (g *ridge) times(x, out []float64, penalty float64) {
 	g.addTimes(x, out)
 }
 
-// addTimes adds the matrix, as it is, times x.
+// addTimes adds the product of the uncentred matrix with x to out.
 func (g *ridge) addTimes(x, out []float64) {
 	for i := range out {
 		row := g.row(i)
@@ -94,7 +94,7 @@ func (g *ridge) addTimes(x, out []float64) {
 	}
 }
 
-// axpy adds f times x to y, which are of one length.
+// axpy adds f times x to y; both must have equal length.
 func axpy(f float32, x, y []float32) {
 	for len(x) >= 4 && len(y) >= 4 {
 		a, b := (*[4]float32)(x), (*[4]float32)(y)
@@ -110,7 +110,7 @@ func axpy(f float32, x, y []float32) {
 	}
 }
 
-// of is what the weights say of a quantised vector, over the mean of those that they were made of.
+// of returns the prediction for a quantised vector, relative to the mean of the fitted vectors.
 func (g *ridge) of(codes []int8, norm float32) float64 {
 	if g == nil || g.weights == nil || norm == 0 || len(codes) != len(g.weights) {
 		return 0

@@ -16,98 +16,104 @@ import (
 	"signalbox/internal/disk"
 )
 
-// Outcome is an answer that was judged.
+// Outcome is a rated response.
 type Outcome struct {
-	Time    time.Time `json:"time"`
-	Tenant  string    `json:"tenant"`
-	ID      string    `json:"id"` // of the request; a second outcome of one id replaces the first
-	Model   string    `json:"model"`
-	Effort  string    `json:"effort,omitempty"` // of reasoning
-	Domain  string    `json:"domain,omitempty"`
-	Prior   float64   `json:"prior"`             // quality that the configuration expected of the model, in [0,1]
-	Score   float64   `json:"score"`             // in [0,1]
-	Weight  float64   `json:"weight"`            // how far the score is to be trusted, in (0,1]
-	Tokens  int       `json:"tokens,omitempty"`  // of the answer; 0 when not known
-	Label   string    `json:"label,omitempty"`   // the caller's own
-	Source  string    `json:"source"`            // who judged, such as feedback
-	Chance  float64   `json:"chance,omitempty"`  // with which the model was chosen, in (0,1]
-	Waiting bool      `json:"waiting,omitempty"` // nobody has judged it yet: Score means nothing
-	Vector  []byte    `json:"vector"`            // of the request, 8 bits a component, two's complement
+	Time   time.Time `json:"time"`
+	Tenant string    `json:"tenant"`
+	// of the request; another outcome with the same id replaces the first
+	ID     string `json:"id"`
+	Model  string `json:"model"`
+	Effort string `json:"effort,omitempty"` // of reasoning
+	Domain string `json:"domain,omitempty"`
+	// quality of the model according to the configuration, in [0,1]
+	Prior  float64 `json:"prior"`
+	Score  float64 `json:"score"`            // in [0,1]
+	Weight float64 `json:"weight"`           // how far the score can be trusted, in (0,1]
+	Tokens int     `json:"tokens,omitempty"` // of the response; 0 if not known
+	Label  string  `json:"label,omitempty"`  // chosen by the caller
+	Source string  `json:"source"`           // the origin of the rating, such as feedback
+	// probability with which the model was chosen, in (0,1]
+	Chance  float64 `json:"chance,omitempty"`
+	Waiting bool    `json:"waiting,omitempty"` // not rated yet: Score has no meaning
+	// of the request, 8 bits per component, two's complement
+	Vector []byte `json:"vector"`
 
 	codes []int8
 }
 
-// Prediction is what is expected of a model.
+// Prediction is the expectation for a model.
 type Prediction struct {
 	Model  string
-	Effort string  // of reasoning; empty for those that it was asked at, taken together
-	Prior  float64 // in [0,1]; for the caller to fill in, as the two before
+	Effort string  // of reasoning; empty for all efforts with outcomes together
+	Prior  float64 // in [0,1]; set by the caller, as the two above
 
 	Mean float64 // expected score, in [0,1]
-	// Sure is Mean but for what answers of the model to near requests say of it alone, of which one
-	// standard deviation counts for nothing. It is not bounded. The greatest Mean of many models is
-	// one that is estimated too high more often than not; of Sure it is the one that is the best
-	// everywhere, but where near requests say for sure that another is.
+	// Sure is Mean minus one standard deviation of what the model's responses to similar requests
+	// alone contribute. It is not limited to [0,1]. The greatest Mean of many models is more often
+	// than not an overestimate; the greatest Sure belongs to the model that is best in general,
+	// unless similar requests clearly favour another.
 	Sure float64
-	// Everywhere is the score that is expected of the model whatever is asked: Prior, and by how much
-	// its answers were better than that. It is not bounded.
+	// Everywhere is the score expected of the model for any request: Prior plus the average
+	// deviation of its scores from it. It is not limited to [0,1].
 	Everywhere float64
-	Deviation  float64 // standard deviation of the score that the model deserves here on the mean
-	Overall    float64 // the same of the score that it deserves whatever is asked
-	Outcomes   float64 // of the model, at the effort, that it was made of, by their weights
-	Near       float64 // those of near requests, by weight and nearness
-	AtEffort   float64 // of Near, those at the effort itself: Near is of all where it has none
-	Tokens     float64 // expected length of the answer; 0 when not known
-	Longest    float64 // length that 99 of 100 answers stay below; 0 when not known
-	// Calibrated: Mean and Sure are those of the reference effort of the model and the measured
-	// difference between the two. The reference itself is marked as well. Doubt is the standard error
-	// of the difference, 0 of the reference.
+	Deviation  float64 // standard deviation of the model's true mean score for this request
+	Overall    float64 // the same for its true mean score over all requests
+	Outcomes   float64 // total weight of the model's outcomes, at the effort, that were used
+	Near       float64 // the part from similar requests, by weight and similarity
+	// the part of Near at the effort itself; if it is zero, Near covers all efforts
+	AtEffort float64
+	Tokens   float64 // expected length of the response; 0 if not known
+	Longest  float64 // length that 99 of 100 responses stay below; 0 if not known
+	// Calibrated means that Mean and Sure are those of the model's reference effort plus the
+	// measured difference from it. The reference itself is marked as well. Doubt is the standard
+	// error of the difference, 0 for the reference.
 	Calibrated bool
 	Doubt      float64
 }
 
-// Options says how much is kept.
+// Options limit what is stored.
 type Options struct {
-	Path string // of the file; empty keeps everything in memory alone
-	// ReadOnly: the file is read and never written, since it is that of another process.
+	Path string // of the file; empty keeps everything in memory only
+	// ReadOnly means that the file is read and never written, because it belongs to another
+	// process.
 	ReadOnly bool
-	Limit    int // outcomes a tenant, at least 1
-	Tenants  int // that outcomes are kept of, at least 1
-	Waiting  int // decisions that wait for a judgement, of all tenants, at least 1
+	Limit    int // maximum number of outcomes per tenant, at least 1
+	Tenants  int // maximum number of tenants with outcomes, at least 1
+	Waiting  int // maximum number of decisions that wait for a rating, for all tenants, at least 1
 	Now      func() time.Time
-	// Tell is told each line that is new, for replicas, and nil of a tenant that is forgotten. It
-	// must not wait, and must not call the Store. nil tells nobody.
+	// Tell receives each new line, for replicas, and nil for a tenant that was forgotten. It must
+	// not block, and must not call the Store. It may be nil.
 	Tell func(tenant string, line []byte)
 }
 
-// Store keeps outcomes. Make it with Open, and Close it.
+// Store stores outcomes. Use Open to make one, and Close it.
 type Store struct {
 	opts Options
 
-	mu      sync.RWMutex // guards what follows
-	lock    *os.File     // PATH.lock, which this process holds; nil without it
-	held    bool         // another process holds it
-	gone    []string     // tenants that were forgotten meanwhile, whose lines are not read any more
-	due     bool         // whoever has mu is to take the file over, once it has given mu back
-	journal *[]entry     // what happened while the file is taken over; nil where it is not
+	mu      sync.RWMutex // guards the fields below
+	lock    *os.File     // PATH.lock, if this process holds it; else nil
+	held    bool         // another process holds the lock
+	gone    []string     // tenants forgotten meanwhile, whose lines are no longer read
+	due     bool         // the holder of mu must take the file over after releasing mu
+	journal *[]entry     // events while the file is taken over; else nil
 	tenants map[string]*table
-	used    []string // tenants, the one that an outcome came for last at the end
+	used    []string // tenants, the one with the newest outcome last
 	waiting map[key]*Outcome
-	ring    []*Outcome // of waiting, the oldest at next once it is full
+	ring    []*Outcome // of waiting decisions, the oldest at next once it is full
 	next    int
 	file    *os.File
 	lines   int       // in file
-	torn    bool      // the last write to file failed, maybe inside a line
-	remade  time.Time // when the file was found replaced, or with another process, last
+	torn    bool      // the last write to file failed, possibly within a line
+	remade  time.Time // when the file was last found replaced, or owned by another process
 }
 
 type key struct{ tenant, id string }
 
-// maxDims bounds the vectors of a file.
+// maxDims is the maximum length of vectors in a file.
 const maxDims = 1 << 14
 
-// Open makes a Store and reads what its file has. A file that does not exist is made; lines that
-// cannot be read, as the last one of a process that was ended while it wrote, are counted in lost.
+// Open returns a Store with the contents of its file. A missing file is created. Lines that cannot
+// be read, such as the last one of a process that ended while writing it, are counted in lost.
 func Open(o Options) (s *Store, lost int, err error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -134,7 +140,7 @@ func Open(o Options) (s *Store, lost int, err error) {
 	return s, lost, nil
 }
 
-// calibrate looks at what all tenants have, after much of it has come at once.
+// calibrate examines the data of all tenants, after much of it has arrived at once.
 func (s *Store) calibrate() {
 	for _, t := range s.tenants {
 		t.news = 0
@@ -144,7 +150,7 @@ func (s *Store) calibrate() {
 	}
 }
 
-// load takes in what the file has.
+// load reads the contents of the file into s.
 func (s *Store) load() (lost int, err error) {
 	list, lost, err := s.readFile()
 	for _, x := range list {
@@ -153,8 +159,8 @@ func (s *Store) load() (lost int, err error) {
 	return lost, err
 }
 
-// readFile reads the file, as it was written: of one id the last line counts. Lines that cannot be
-// read are counted in lost.
+// readFile reads the file in order: of several lines with one id the last counts. Lines that cannot
+// be read are counted in lost.
 func (s *Store) readFile() (list []*Outcome, lost int, err error) {
 	b, err := os.ReadFile(s.opts.Path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -163,7 +169,7 @@ func (s *Store) readFile() (list []*Outcome, lost int, err error) {
 	for line := range bytes.Lines(b) {
 		if x, ok := read(line); ok {
 			list = append(list, x)
-		} else if len(line) > 1 { // an empty one follows a write that failed
+		} else if len(line) > 1 { // an empty line follows a failed write
 			lost++
 		}
 	}
@@ -184,7 +190,7 @@ func read(line []byte) (*Outcome, bool) {
 	return x, true
 }
 
-// take keeps what was read, or was judged.
+// take stores an outcome that was read or rated.
 func (s *Store) take(x *Outcome) {
 	s.note(entry{x.Tenant, x})
 	if x.Waiting {
@@ -193,7 +199,7 @@ func (s *Store) take(x *Outcome) {
 	}
 	delete(s.waiting, key{x.Tenant, x.ID})
 	t := s.tenants[x.Tenant]
-	if t == nil || t.dims != len(x.codes) { // another model makes the vectors now
+	if t == nil || t.dims != len(x.codes) { // the vectors now come from another model
 		t = newTable(len(x.codes), s.opts.Limit)
 		s.tenants[x.Tenant] = t
 	}
@@ -208,7 +214,7 @@ func (s *Store) take(x *Outcome) {
 	}
 }
 
-// learn is take of something new.
+// learn is take for something new.
 func (s *Store) learn(x *Outcome) {
 	s.take(x)
 	if t := s.tenants[x.Tenant]; t != nil && !x.Waiting {
@@ -216,7 +222,7 @@ func (s *Store) learn(x *Outcome) {
 	}
 }
 
-// await puts a decision into the ring.
+// await adds a decision to the ring.
 func (s *Store) await(x *Outcome) {
 	k := key{x.Tenant, x.ID}
 	if len(s.ring) < s.opts.Waiting {
@@ -232,8 +238,8 @@ func (s *Store) await(x *Outcome) {
 	s.waiting[k] = x
 }
 
-// Decided notes a request that a model has answered, so that it can be judged by its id. vector is
-// its embedding, which is copied; without one, or without an id, nothing is kept.
+// Decided records a request that a model has answered, so that it can be rated by its id. vector is
+// its embedding, which is copied; without a vector or an id nothing is recorded.
 func (s *Store) Decided(x Outcome, vector []float32) {
 	if x.ID == "" || len(vector) == 0 {
 		return
@@ -246,25 +252,25 @@ func (s *Store) Decided(x Outcome, vector []float32) {
 	s.take(&x)
 }
 
-// Answered notes how many tokens the answer to a request had, also where it was judged already; for
-// less than one nothing is noted.
+// Answered records the number of tokens in the response to a request, also if it was already rated;
+// values below one are ignored.
 func (s *Store) Answered(tenant, id string, tokens int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if x := s.waiting[key{tenant, id}]; x != nil {
 		x.Tokens = max(tokens, 0)
-		s.tell(x) // so that it can be judged there as well
+		s.tell(x) // so that it can be rated there as well
 		return
 	}
 	if old := s.known(tenant, id); old != nil && tokens > 0 {
 		x := *old
 		x.Tokens = tokens
 		s.note(entry{tenant, &x})
-		s.tenants[tenant].put(&x) // the file has it from the next time that it is written anew
+		s.tenants[tenant].put(&x) // the file gets it when it is next rewritten
 	}
 }
 
-// known is the outcome of a request that was judged; nil where none was.
+// known returns the outcome of a request that was rated, or nil.
 func (s *Store) known(tenant, id string) *Outcome {
 	if t := s.tenants[tenant]; t != nil {
 		if at, ok := t.byID[id]; ok {
@@ -274,13 +280,13 @@ func (s *Store) known(tenant, id string) *Outcome {
 	return nil
 }
 
-// ErrUnknown says that no request of the tenant has the id, or that it was too long ago.
+// ErrUnknown reports that no request of the tenant has the id, or that it was too long ago.
 var ErrUnknown = errors.New("no such request")
 
-// Judge keeps the score of a request that was decided or judged before, and returns what was
-// judged. score is in [0,1], weight in (0,1]; a judgement whose weight is less than that of one
-// before changes nothing. Errors are ErrUnknown, and those of the file: the outcome counts then
-// until the process ends.
+// Judge records the score of a request that was decided or rated before, and returns the outcome.
+// score must be in [0,1], weight in (0,1]; a rating with less weight than an earlier one has no
+// effect. Errors are ErrUnknown, and those of the file, after which the outcome counts until the
+// process ends.
 func (s *Store) Judge(tenant, id string, score, weight float64, label, source string) (x Outcome, err error) {
 	err = s.change(func() error {
 		x, err = s.judge(tenant, id, score, weight, label, source)
@@ -305,7 +311,7 @@ func (s *Store) judge(tenant, id string, score, weight float64, label, source st
 	return x, s.write(&x)
 }
 
-// Add keeps an outcome as it is, as one that was known before. vector is copied.
+// Add adds an outcome as it is, such as one from another source. vector is copied.
 func (s *Store) Add(x Outcome, vector []float32) error {
 	if len(vector) == 0 {
 		return nil
@@ -322,7 +328,7 @@ func (s *Store) Add(x Outcome, vector []float32) error {
 	})
 }
 
-// tell tells replicas of an outcome, or of a decision that waits.
+// tell sends an outcome, or a waiting decision, to replicas.
 func (s *Store) tell(x *Outcome) {
 	if s.opts.Tell == nil {
 		return
@@ -332,7 +338,7 @@ func (s *Store) tell(x *Outcome) {
 	}
 }
 
-// Learn takes in what a replica told of a tenant. What is known better here stays. An error is that
+// Learn adds what a replica sent about a tenant. Better local knowledge is kept. An error is that
 // of the file.
 func (s *Store) Learn(tenant string, line []byte) error {
 	x, ok := read(line)
@@ -351,8 +357,7 @@ func (s *Store) Learn(tenant string, line []byte) error {
 	})
 }
 
-// betters reports whether x takes the place of another outcome of the same request, which came
-// before it.
+// betters reports whether x replaces an earlier outcome of the same request.
 func (x *Outcome) betters(old *Outcome) bool {
 	if x.Waiting || old.Waiting {
 		return old.Waiting
@@ -360,7 +365,7 @@ func (x *Outcome) betters(old *Outcome) bool {
 	return x.Weight > old.Weight || x.Weight == old.Weight && !x.Time.Before(old.Time)
 }
 
-// change makes a change under the lock, and takes the file over behind it where that is due.
+// change calls f under the lock, and afterwards takes the file over if that is due.
 func (s *Store) change(f func() error) error {
 	due, err := func() (bool, error) {
 		s.mu.Lock()
@@ -376,8 +381,8 @@ func (s *Store) change(f func() error) error {
 	return err
 }
 
-// Predict fills in predictions for a tenant's request, of which vector is the embedding, and
-// reports whether there are outcomes to predict from. It allocates nothing and keeps neither.
+// Predict computes predictions for a tenant's request with the embedding vector, and reports
+// whether there are outcomes to predict from. It allocates nothing and retains neither argument.
 func (s *Store) Predict(tenant string, vector []float32, ps []Prediction) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -389,7 +394,7 @@ func (s *Store) Predict(tenant string, vector []float32, ps []Prediction) bool {
 	return true
 }
 
-// Len is how many outcomes a tenant has.
+// Len returns the number of a tenant's outcomes.
 func (s *Store) Len(tenant string) int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -399,8 +404,8 @@ func (s *Store) Len(tenant string) int {
 	return 0
 }
 
-// Export writes the outcomes of a tenant, of all for an empty name, as JSON lines, the oldest of
-// each tenant first. Decisions that wait are not among them.
+// Export writes the outcomes of a tenant, or of all tenants for an empty name, as JSON lines, the
+// oldest of each tenant first. Waiting decisions are not included.
 func (s *Store) Export(w io.Writer, tenant string) error {
 	s.mu.RLock()
 	judged := s.judged(tenant)
@@ -421,7 +426,7 @@ func writeLines(w io.Writer, list []*Outcome) error {
 	return nil
 }
 
-// Forget drops all that is known of a tenant.
+// Forget removes everything about a tenant.
 func (s *Store) Forget(tenant string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -431,7 +436,7 @@ func (s *Store) Forget(tenant string) error {
 	return s.forget(tenant)
 }
 
-// Forgotten is Forget of what a replica was told to forget.
+// Forgotten is Forget for a notification from a replica.
 func (s *Store) Forgotten(tenant string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -459,8 +464,8 @@ func (s *Store) forget(tenant string) error {
 	return s.rewrite()
 }
 
-// judged lists the outcomes of a tenant, of all for an empty name, in the order in which they would
-// be read again.
+// judged returns the outcomes of a tenant, or of all tenants for an empty name, in the order in
+// which they would be read again.
 func (s *Store) judged(tenant string) (out []*Outcome) {
 	for _, name := range s.used {
 		if t := s.tenants[name]; tenant == "" || tenant == name {
@@ -470,7 +475,7 @@ func (s *Store) judged(tenant string) (out []*Outcome) {
 	return out
 }
 
-// undecided lists the decisions that wait, the oldest first.
+// undecided returns the waiting decisions, oldest first.
 func (s *Store) undecided() (out []*Outcome) {
 	for i := range s.ring {
 		x := s.ring[(s.next+i)%len(s.ring)]
@@ -481,7 +486,7 @@ func (s *Store) undecided() (out []*Outcome) {
 	return out
 }
 
-// line is an outcome as the file has it.
+// line returns an outcome as a line of the file.
 func (x *Outcome) line() ([]byte, error) {
 	out := *x
 	out.Vector = make([]byte, len(x.codes))
@@ -506,7 +511,7 @@ func (s *Store) write(x *Outcome) error {
 		s.remade = now
 		return s.rewrite()
 	}
-	if s.torn { // what a disk that was full left of a line must spoil no other
+	if s.torn { // an incomplete line left by a full disk must not corrupt the next one
 		if _, err := s.file.WriteString("\n"); err != nil {
 			return fmt.Errorf("write outcomes: %w", err)
 		}
@@ -525,21 +530,21 @@ func (s *Store) write(x *Outcome) error {
 	return nil
 }
 
-// remakeEvery is how often a file that was replaced is made anew at most, and how often one that
-// another process has is tried: a process that has put its own there does the same, and writes all
-// of it each time.
+// remakeEvery is the minimum interval between attempts to restore a replaced file, and to take over
+// one that another process owns: a process that has put its own file there does the same, and
+// writes everything each time.
 const remakeEvery = time.Minute
 
-// replaced reports whether the file at the path is not the one that is open: something has moved or
-// removed it, or another process has put its own there.
+// replaced reports whether the file at the path is not the open one: it was moved or removed, or
+// another process has replaced it.
 func (s *Store) replaced() bool {
 	ours, err := s.file.Stat()
 	there, err2 := os.Stat(s.opts.Path)
 	return err == nil && (err2 != nil || !os.SameFile(ours, there))
 }
 
-// rewrite puts a new file in the place of the old one and leaves it open. The caller holds mu,
-// where others have the store.
+// rewrite replaces the file by a new one and leaves that open. The caller must hold mu, if others
+// use the store.
 func (s *Store) rewrite() error {
 	f, err := disk.Temp(s.opts.Path)
 	if err != nil {
@@ -566,7 +571,7 @@ func (s *Store) rewrite() error {
 	return nil
 }
 
-// Close writes the file with the decisions that wait. The Store must not be used any more.
+// Close writes the file including waiting decisions. The Store must not be used afterwards.
 func (s *Store) Close() error {
 	if s.Contested() {
 		if err := s.inherit(); err != nil {
