@@ -1,11 +1,12 @@
-// Package shared tells replicas of each other's outcomes, by a bounded stream a tenant in Redis that
-// each reads on from where it was.
+// Package shared exchanges outcomes between replicas, with a bounded stream per tenant in Redis
+// that each replica reads from its last position.
 //
-// It decides nothing, and no request waits for it. While Redis cannot be reached each replica learns
-// by itself; the newest of what it could not tell waits, and what is older is dropped and counted.
+// It decides nothing, and no request waits for it. While Redis is unreachable each replica learns
+// by itself; the newest lines that could not be sent are queued, older ones are dropped and
+// counted.
 //
-// Invariants: one goroutine, ended by Close; the queue is bounded. Outcomes of a tenant that is
-// forgotten are deleted from Redis, and the others forget it when they read that.
+// Invariants: one goroutine, ended by Close; the queue is bounded. Outcomes of a forgotten tenant
+// are deleted from Redis, and the other replicas forget the tenant when they read that.
 package shared
 
 import (
@@ -23,30 +24,30 @@ import (
 	"signalbox/memory/outcomes"
 )
 
-// Link is a connection to Redis. Do fails at once where Redis was not reached lately.
+// Link is a connection to Redis. Do fails immediately if Redis was unreachable recently.
 type Link interface {
 	Do(ctx context.Context, budget time.Duration, call func(context.Context, rueidis.Client) error) error
 }
 
-// Options are those of New.
+// Options are the options of New.
 type Options struct {
 	Prefix  string // of keys
-	Limit   int    // lines of a tenant that Redis keeps, about
-	Tenants int    // that are read, at most
+	Limit   int    // approximate maximum number of lines of a tenant in Redis
+	Tenants int    // maximum number of tenants that are read
 	Every   time.Duration
 	Log     *slog.Logger
 }
 
-// The bounds of one exchange.
+// The limits of one exchange.
 const (
-	maxPending = 4096            // lines that wait to be told
-	batch      = 256             // lines that are told or read at once
+	maxPending = 4096            // lines that wait to be sent
+	batch      = 256             // lines sent or read at once
 	budget     = 2 * time.Second // for one call
-	keeps      = 90 * 24 * 3600  // seconds, that Redis keeps what nobody adds to
+	keeps      = 90 * 24 * 3600  // seconds after the last addition for which Redis keeps a stream
 	lastWords  = 500 * time.Millisecond
 )
 
-// Shared tells and reads. Make it with New, Start it, and Close it.
+// Shared sends and receives outcomes. Use New to make one, Start it, and Close it.
 type Shared struct {
 	o      Options
 	link   Link
@@ -55,11 +56,11 @@ type Shared struct {
 	stop   context.CancelFunc
 	done   chan struct{}
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	pending []told
 	dropped int
 
-	last map[string]string // ids that were read last, by stream; of the goroutine alone
+	last map[string]string // last ids read, by stream; only used by the goroutine
 }
 
 type told struct {
@@ -67,13 +68,14 @@ type told struct {
 	line   []byte // nil: the tenant is forgotten
 }
 
-// New makes a Shared, whose Tell is for outcomes.Options of the store that is given to Start.
+// New returns a Shared, whose Tell is for the outcomes.Options of the store that is passed to
+// Start.
 func New(link Link, o Options) *Shared {
 	return &Shared{o: o, link: link, writer: rand.Text(), done: make(chan struct{}), last: map[string]string{}}
 }
 
-// Tell has others told of a line of a tenant, or, for nil, that the tenant is forgotten. It waits for
-// nothing.
+// Tell queues a line of a tenant for the other replicas, or, if line is nil, that the tenant was
+// forgotten. It does not block.
 func (s *Shared) Tell(tenant string, line []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +86,7 @@ func (s *Shared) Tell(tenant string, line []byte) {
 	s.pending = append(s.pending, told{tenant, line})
 }
 
-// Start begins to tell and to read, for a store.
+// Start begins to send and to receive, for a store.
 func (s *Shared) Start(store *outcomes.Store) {
 	s.store = store
 	ctx, stop := context.WithCancel(context.Background())
@@ -104,7 +106,7 @@ func (s *Shared) Start(store *outcomes.Store) {
 	}()
 }
 
-// Close ends it, and tells what waits as far as that goes at once.
+// Close ends the exchange, and sends the queued lines as far as that is possible immediately.
 func (s *Shared) Close() {
 	s.stop()
 	<-s.done
@@ -113,17 +115,17 @@ func (s *Shared) Close() {
 	_ = s.tell(ctx)
 }
 
-// exchange tells and reads once.
+// exchange sends and reads once.
 func (s *Shared) exchange(ctx context.Context) {
 	if s.tell(ctx) != nil {
-		return // Redis is away: the next tick tries again
+		return // Redis is unreachable: the next tick tries again
 	}
 	if err := s.read(ctx); err != nil && ctx.Err() == nil {
 		s.o.Log.LogAttrs(ctx, slog.LevelDebug, "outcomes of replicas not read", slog.String("cause", err.Error()))
 	}
 }
 
-// tell writes what waits. What it could not write goes on waiting.
+// tell writes the queued lines. Lines that could not be written stay queued.
 func (s *Shared) tell(ctx context.Context) error {
 	for {
 		s.mu.Lock()
@@ -171,7 +173,7 @@ func (s *Shared) write(ctx context.Context, c rueidis.Client, now []told) error 
 	return nil
 }
 
-// read takes in what others told.
+// read processes what other replicas sent.
 func (s *Shared) read(ctx context.Context) error {
 	return s.link.Do(ctx, budget, func(ctx context.Context, c rueidis.Client) error { //nolint:wrapcheck // the link does
 		members, err := c.Do(ctx, c.B().Smembers().Key(s.tenants()).Build()).AsStrSlice()
@@ -222,9 +224,9 @@ func (s *Shared) readOne(ctx context.Context, c rueidis.Client, member string) e
 	return ctx.Err() //nolint:wrapcheck // the link does
 }
 
-// leave takes a member out of the set whose stream has ended, so that it takes the place of none that
-// is read. Whoever adds to a stream enters its member behind that: one that came in between is entered
-// again.
+// leave removes a member whose stream has expired from the set, so that it does not take the place
+// of an active one. Writers enter the member after adding to a stream: one added in between is
+// entered again.
 func (s *Shared) leave(ctx context.Context, c rueidis.Client, member string) error {
 	there := func() (bool, error) {
 		return c.Do(ctx, c.B().Exists().Key(s.o.Prefix+":out:"+member).Build()).AsBool()
@@ -243,7 +245,8 @@ func (s *Shared) leave(ctx context.Context, c rueidis.Client, member string) err
 
 func (s *Shared) tenants() string { return s.o.Prefix + ":out" }
 
-// stream is the key of a tenant's stream, whose name may hold anything, and what it ends with.
+// stream returns the key of a tenant's stream, and its last part; the tenant's name may contain
+// anything.
 func (s *Shared) stream(tenant string) (key, member string) {
 	sum := sha256.Sum256([]byte(tenant))
 	member = hex.EncodeToString(sum[:16])
