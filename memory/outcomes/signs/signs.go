@@ -1,10 +1,12 @@
-// Package signs tells from what a client does next how good the answer before was: that it asks the
-// same again, asks it in other words, or goes on.
+// Package signs infers from the next turn of a client how good the previous answer was: the client
+// asks the same again, rephrases it, or continues.
 //
-// It keeps hashes, no text. It knows nothing of requests, of models, or of what is made of a sign.
+// It stores hashes, no text. It knows nothing about requests or models, or about the use of the
+// signs.
 //
-// Invariants: turns of one tenant say nothing of answers to another; what is kept is bounded, and
-// the oldest goes first; each answer is judged at most once. The lock of a Watch is a leaf.
+// Invariants: turns of one tenant never refer to answers for another; what is stored is bounded,
+// and the oldest is evicted first; each answer is rated at most once. The lock of a Watch is a
+// leaf.
 package signs
 
 import (
@@ -15,47 +17,47 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Sign is what a turn says of an earlier answer.
+// Sign is what a turn says about an earlier answer.
 type Sign string
 
 // The signs of a turn.
 const (
 	Regenerated Sign = "regenerated" // the same messages again
-	Edited      Sign = "edited"      // the last message of the user in other words
+	Edited      Sign = "edited"      // the last user message in other words
 	Continued   Sign = "continued"   // another turn after the answer
-	ToolCall    Sign = "tool_call"   // another turn, and the answer called a tool with no JSON
+	ToolCall    Sign = "tool_call"   // another turn, and the answer called a tool with invalid JSON
 )
 
-// The signs of an answer itself, which Watch does not look for.
+// The signs of an answer itself, which Watch does not produce.
 const (
-	Length Sign = "length" // it was cut at its limit
-	Guard  Sign = "guard"  // the guard of answers found a claim that it acts on
+	Length Sign = "length" // it was cut off at its limit
+	Guard  Sign = "guard"  // the guard found a claim on which it acts
 )
 
-// Message is one of a conversation.
+// Message is one message of a conversation.
 type Message struct {
 	Role, Text string
-	Broken     bool // it calls a tool with arguments that are no JSON
+	Broken     bool // it calls a tool with arguments that are not valid JSON
 }
 
 // Turn is a request that was answered.
 type Turn struct {
 	Tenant   string
-	Session  string // by which the client names the conversation; empty where it does not
+	Session  string // the client's name for the conversation; may be empty
 	ID       string // of the request
 	Messages []Message
 }
 
-// span is how long an answer waits for what comes after it.
+// span is how long an answer waits for a following turn.
 const span = 30 * time.Minute
 
-// Watch keeps the last turns. Make it with New. It is safe for concurrent use.
+// Watch stores the last turns. Use New to make one. It is safe for concurrent use.
 type Watch struct {
 	now func() time.Time
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	whole map[uint64]*entry
-	past  map[uint64]*entry // by what was said before the last message
+	past  map[uint64]*entry // by the messages before the last one
 	ring  []*entry
 	next  int
 }
@@ -64,18 +66,18 @@ type entry struct {
 	whole, past uint64
 	id          string
 	at          time.Time
-	open        bool // nothing has judged it
+	open        bool // not rated yet
 }
 
-// New makes a Watch that keeps n turns, at least one.
+// New returns a Watch that stores n turns, at least one.
 func New(n int, now func() time.Time) *Watch {
 	return &Watch{
 		now: now, whole: make(map[uint64]*entry), past: make(map[uint64]*entry), ring: make([]*entry, max(n, 1)),
 	}
 }
 
-// hashes are those of a turn: of all messages, of all but the last one, and of those before the last
-// answer, where there is one. answer is its index; -1 without one.
+// hashes returns the hashes of a turn: of all messages, of all except the last, and of those before
+// the last answer, if there is one. answer is its index; -1 without one.
 func (t *Turn) hashes() (whole, past, before uint64, answer int) {
 	answer = -1
 	for i, m := range t.Messages {
@@ -104,8 +106,8 @@ func (t *Turn) hashes() (whole, past, before uint64, answer int) {
 	return h.Sum64(), past, before, answer
 }
 
-// See takes in a turn that was answered, and tells what it says of the answer to an earlier one, id;
-// sign is empty where it says nothing.
+// See processes a turn that was answered. If it says something about an earlier answer, it returns
+// the id of that answer and the sign; otherwise sign is empty.
 func (w *Watch) See(t Turn) (id string, sign Sign) {
 	n := len(t.Messages)
 	if n == 0 || t.ID == "" {
@@ -121,8 +123,9 @@ func (w *Watch) See(t Turn) (id string, sign Sign) {
 		}
 		return nil
 	}
-	// A first message that many send is nobody's second try, and neither are examples with their
-	// answers that many questions begin with: what was said before has been asked here.
+	// A first message that many clients send is not a second attempt, and neither are few-shot
+	// examples with answers with which many questions begin: the earlier messages must have been a
+	// turn here.
 	asked := answer >= 0 && w.whole[before] != nil
 	var of *entry
 	switch again, other := find(w.whole, whole), find(w.past, past); {
@@ -145,7 +148,7 @@ func (w *Watch) See(t Turn) (id string, sign Sign) {
 	return id, sign
 }
 
-// keep puts an entry in the place of the oldest. mu is held.
+// keep replaces the oldest entry. mu must be held.
 func (w *Watch) keep(e *entry) {
 	if old := w.ring[w.next]; old != nil {
 		if w.whole[old.whole] == old {
