@@ -28,8 +28,10 @@ type Link interface {
 // Redis is a Store shared by several processes; each is notified of the others' questions. Its
 // keys, P being the prefix:
 //
-//	P:{answers}:a:KEY   string: an answer        P:{answers}:end    sorted set of KEYs by expiry
-//	P:{answers}:q:KEY   string: its question     P:{answers}:size   hash of sizes by KEY; the field "" is their sum
+//	P:{answers}:a:KEY   string: an answer
+//	P:{answers}:q:KEY   string: its question
+//	P:{answers}:end     sorted set of KEYs by expiry
+//	P:{answers}:size    hash of sizes by KEY; the field "" is their sum
 //	P:av                channel: KEY, time to live and question of a stored answer
 //
 // It starts no goroutine and does not close its link.

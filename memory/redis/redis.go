@@ -5,11 +5,14 @@
 // Keys, where T is the hash of the tenant and the hash tag that keeps a tenant in one slot:
 //
 //	cx:{T}:c:ID      hash  rev, rec (JSON, contains T and ID), exp (ms)   one record
-//	cx:{T}:o:SUM     hash  n (references), s (bytes), c (chunks), f (number of times it was replaced by another packed form)
-//	cx:{T}:o:SUM:N   string, at most 512 KiB: chunk N of the packed object; SUM:X:N one of a form that will replace it
+//	cx:{T}:o:SUM     hash  n (references), s (bytes), c (chunks), f (number of replacements of
+//	                       the packed form)
+//	cx:{T}:o:SUM:N   string, at most 512 KiB: chunk N of the packed object; SUM:X:N one of a form
+//	                 that will replace it
 //	cx:{T}:exp       sorted set of ids by expiry   cx:{T}:ids  sorted set of ids
 //	cx:{T}:q         hash  n (contexts), b (bytes), p (pinned bytes)
-//	cx:{T}:r:B       hash  f (level), t (ms)   a bucket of the limits, by the hash of its name; it expires when it is empty
+//	cx:{T}:r:B       hash  f (level), t (ms)   a bucket of the limits, by the hash of its name; it
+//	                 expires when it is empty
 //	cx:{vk}:keys  hash    name -> JSON: the records of virtual keys
 //	cx:{vk}:rev   string  changes with each change of them
 //	cx:ts            sorted set of T by when it was entered (s)
