@@ -1,11 +1,10 @@
-// Package console is the web page that operators look at a running proxy with, and the endpoints
-// that it reads. Its files are embedded and need nothing from elsewhere: no build step, no other
-// origin. They hold no secrets; what the endpoints tell is for who may see it, which the admin
-// listener decides before it asks this package.
+// Package console is the web page that shows operators a running proxy, and the endpoints that the
+// page reads. Its files are embedded and complete: no build step, no other origin. They hold no
+// secrets. Access to the data of the endpoints is checked by the admin listener before it calls
+// this package.
 //
-// It decides nothing about requests and keeps nothing: a Source tells what there is. Everything
-// here is safe for concurrent use. It starts no goroutines; Close ends the streams that are being
-// read.
+// The package makes no decisions about requests and stores nothing: a Source provides the data.
+// Everything here is safe for concurrent use. It starts no goroutines; Close ends the open streams.
 package console
 
 import (
@@ -30,15 +29,15 @@ import (
 //go:embed static
 var static embed.FS
 
-// Source is what a console shows. Implementations are safe for concurrent use.
+// Source provides the data of a console. Implementations are safe for concurrent use.
 type Source interface {
-	// Proxy returns what serves requests, as the main listener does.
+	// Proxy returns the proxy that the main listener serves.
 	Proxy() *proxy.Proxy
 	// Overview returns the state of the process.
 	Overview() *Overview
-	// Configuration returns what requests are served by, and how the file differs from it.
+	// Configuration returns the configuration in use, and how the file differs from it.
 	Configuration(ctx context.Context) *Configuration
-	// Preview says what would become of a text as the configuration. It changes nothing.
+	// Preview reports the effect that a text would have as the configuration. It changes nothing.
 	Preview(ctx context.Context, text []byte) *Preview
 }
 
@@ -50,11 +49,11 @@ type Overview struct {
 	Ready      bool      `json:"ready"`
 	Draining   bool      `json:"draining"`
 	Generation uint64    `json:"generation"` // of the configuration
-	Degraded   []string  `json:"degraded"`   // what does not work as configured
-	Signals    []string  `json:"signals"`    // that can be computed
-	Prompts    bool      `json:"prompts"`    // the text of requests is shown
+	Degraded   []string  `json:"degraded"`   // features that do not work as configured
+	Signals    []string  `json:"signals"`    // signals that can be computed
+	Prompts    bool      `json:"prompts"`    // whether the text of requests is shown
 	Marker     string    `json:"guard_marker"`
-	// the model that costs are compared with; empty where no price is known
+	// the model that costs are compared with; empty if no price is known
 	Dearest  string                `json:"dearest"`
 	Models   []placement.ModelLoad `json:"models"`
 	Tally    recent.Tally          `json:"tally"`
@@ -62,35 +61,35 @@ type Overview struct {
 	Redis    string                `json:"redis"`    // none, reachable or unreachable
 }
 
-// Tier is the contexts in one tier of the store.
+// Tier describes the contexts in one tier of the store.
 type Tier struct {
 	Name     string `json:"name"` // hot, l2 or l3
 	Contexts int64  `json:"contexts"`
-	Bytes    int64  `json:"bytes"` // as that tier keeps them
+	Bytes    int64  `json:"bytes"` // as stored in that tier
 }
 
-// Configuration is what requests are served by.
+// Configuration is the configuration in use.
 type Configuration struct {
-	File       string   `json:"file"` // empty for one that came from none
+	File       string   `json:"file"` // empty without a file
 	Generation uint64   `json:"generation"`
-	Text       string   `json:"text"`              // as it was read; secrets are references
-	Warnings   []Note   `json:"warnings"`          // of it
-	Problem    string   `json:"problem"`           // why the last reload failed; empty when it went well
-	Restart    []string `json:"restart,omitempty"` // settings of it that keep their old values until a restart
-	Disk       *Preview `json:"disk,omitempty"`    // of the file as it is now; absent where it is what is served by
+	Text       string   `json:"text"`              // as read; secrets are references
+	Warnings   []Note   `json:"warnings"`          // warnings about the configuration
+	Problem    string   `json:"problem"`           // why the last reload failed; empty if it succeeded
+	Restart    []string `json:"restart,omitempty"` // changed settings that take effect after a restart
+	Disk       *Preview `json:"disk,omitempty"`    // preview of the current file; absent if it is the one in use
 }
 
-// Preview is what would become of a text as the configuration.
+// Preview is the effect that a text would have as the configuration.
 type Preview struct {
 	Valid    bool     `json:"valid"`
-	Problems []Note   `json:"problems"` // warnings included
-	Restart  []string `json:"restart"`  // settings whose changes take a restart
-	Diff     string   `json:"diff"`     // unified, from what is served by; empty without a difference
+	Problems []Note   `json:"problems"` // including warnings
+	Restart  []string `json:"restart"`  // settings whose changes need a restart
+	Diff     string   `json:"diff"`     // unified, against the configuration in use; empty without differences
 }
 
 // Note is a problem of a configuration, or a warning.
 type Note struct {
-	Line    int    `json:"line"` // from 1; 0 where there is none
+	Line    int    `json:"line"` // from 1; 0 if there is none
 	Column  int    `json:"column"`
 	Path    string `json:"path"`
 	Text    string `json:"text"`
@@ -101,7 +100,7 @@ type Note struct {
 func Pages() http.Handler {
 	files, err := fs.Sub(static, "static")
 	if err != nil {
-		panic(err) // the name is constant
+		panic(err) // cannot happen: the name is constant
 	}
 	serve := http.StripPrefix("/console/", http.FileServerFS(files))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -116,13 +115,13 @@ func Pages() http.Handler {
 	})
 }
 
-// policy lets the page load its own files and nothing else, be framed by nobody, and, where the
-// browser knows of it, make no markup of strings (W3C Content Security Policy, Trusted Types).
+// policy lets the page load only its own files and forbids frames. In browsers that support it, it
+// also forbids creating markup from strings (W3C Content Security Policy, Trusted Types).
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
 	"require-trusted-types-for 'script'; trusted-types 'none'"
 
-// Endpoints are what the page reads.
+// Endpoints are the endpoints that the page reads.
 type Endpoints struct {
 	source Source
 	api    http.Handler
@@ -131,8 +130,7 @@ type Endpoints struct {
 	once   sync.Once
 }
 
-// New returns the endpoints below /console/api/. Who may use them is for the caller to have
-// checked.
+// New returns the endpoints below /console/api/. The caller must check who may use them.
 func New(s Source) *Endpoints {
 	e := &Endpoints{source: s, api: s.Proxy().Handler(), mux: http.NewServeMux(), closed: make(chan struct{})}
 	e.mux.HandleFunc("GET /console/api/live", e.live)
@@ -152,7 +150,7 @@ func New(s Source) *Endpoints {
 	return e
 }
 
-// prefixes lists what an endpoint of a model should have of prompts.
+// prefixes lists the prompt prefixes that an endpoint of a model is expected to hold.
 func (e *Endpoints) prefixes(w http.ResponseWriter, r *http.Request) {
 	list, ok := e.source.Proxy().Prefixes(r.FormValue("model"), r.FormValue("endpoint"))
 	if !ok {
@@ -171,17 +169,17 @@ func (e *Endpoints) ServeHTTP(w http.ResponseWriter, r *http.Request) { e.mux.Se
 // Line is one line of the stream of decisions.
 type Line struct {
 	Decisions []*recent.Seen `json:"decisions"`
-	Skipped   uint64         `json:"skipped"` // that were never kept, since the process started
+	Skipped   uint64         `json:"skipped"` // decisions that were never recorded, since the process started
 }
 
 const (
-	liveLines = 200              // decisions that a stream begins with, and sends at once
-	liveBeat  = 15 * time.Second // how long a stream is silent before it shows that it is there
-	liveWrite = 10 * time.Second // how long a reader may take for a line
+	liveLines = 200              // decisions at the beginning of a stream, and per batch
+	liveBeat  = 15 * time.Second // interval of empty lines in an idle stream
+	liveWrite = 10 * time.Second // time that a client may take to read a line
 )
 
-// live streams decisions as lines of JSON: first the last ones behind ?after=SEQ, then each as it
-// is made. A silent stream sends lines without decisions.
+// live streams decisions as JSON lines: first the recent ones after ?after=SEQ, then each as it is
+// made. An idle stream sends lines without decisions.
 func (e *Endpoints) live(w http.ResponseWriter, r *http.Request) {
 	after, err := strconv.ParseUint(cmp.Or(r.FormValue("after"), "0"), 10, 64)
 	if err != nil {
@@ -214,11 +212,11 @@ func (e *Endpoints) live(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// settle is how long a request for a decision waits for it: an answer ends a moment before its
-// record is there.
+// settle is how long a request for a decision waits for it: a response ends shortly before its
+// record exists.
 const settle = 2 * time.Second
 
-// decision tells all of one decision, by the x-request-id of its request.
+// decision returns a complete decision, by the x-request-id of its request.
 func (e *Endpoints) decision(w http.ResponseWriter, r *http.Request) {
 	patience := time.After(settle)
 	for {
@@ -239,11 +237,11 @@ func (e *Endpoints) decision(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// KeyHeader carries the key that a request of the playground shows the API.
+// KeyHeader carries the API key that a request of the playground uses.
 const KeyHeader = "X-Signalbox-Console-Key"
 
-// ask sends a chat completion as a client of the main listener would. What the browser says of
-// itself stays here.
+// ask sends a chat completion like a client of the main listener. The browser's own headers are not
+// forwarded.
 func (e *Endpoints) ask(w http.ResponseWriter, r *http.Request) {
 	to := r.Clone(recent.Shown(r.Context()))
 	to.URL.Path, to.URL.RawPath, to.URL.RawQuery = "/v1/chat/completions", "", ""
@@ -254,7 +252,7 @@ func (e *Endpoints) ask(w http.ResponseWriter, r *http.Request) {
 	e.api.ServeHTTP(w, to)
 }
 
-// maxText is how much of a configuration is looked at.
+// maxText is the largest configuration text that is accepted.
 const maxText = 1 << 20
 
 func (e *Endpoints) preview(w http.ResponseWriter, r *http.Request) {
@@ -270,5 +268,5 @@ func reply(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	_ = json.NewEncoder(w).Encode(v) // the reader has gone
+	_ = json.NewEncoder(w).Encode(v) // fails if the client has gone
 }

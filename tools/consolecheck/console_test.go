@@ -307,7 +307,7 @@ func TestTheConsoleShowsWhatTheProxyDoes(t *testing.T) {
 		t.Errorf("the route taken: %s", got)
 	}
 	aside := b.text("aside")
-	for _, want := range []string{"titan-block", "not reached", "mathematician", "domain", "high", "dearest model"} {
+	for _, want := range []string{"titan-block", "not reached", "mathematician", "domain", "high", "most expensive model"} {
 		if !strings.Contains(aside, want) {
 			t.Errorf("the decision does not tell of %s", want)
 		}
@@ -387,7 +387,7 @@ func TestTheConsoleWantsTheTokenAndShowsTextAsText(t *testing.T) {
 	b.look("token")
 	b.picture("token")
 	b.do(chromedp.SendKeys("#token-value", "wrong\r", chromedp.ByQuery))
-	b.until(`document.querySelector("#token-problem").textContent.includes("does not take")`)
+	b.until(`document.querySelector("#token-problem").textContent.includes("rejected")`)
 	b.do(chromedp.SendKeys("#token-value", "the-token\r", chromedp.ByQuery))
 	b.until(`document.querySelector("#state").textContent.startsWith("ready")`)
 
@@ -467,7 +467,7 @@ func (b *tab) state() {
 	for page, wants := range map[string][]string{
 		"endpoints": {"math-a", "general-b", "up", "tokens"},
 		"memory":    {"hot", "l2", "Conversations"},
-		"cost":      {"Always the dearest", "math-70b", "titan-block", "Saved", "Untold usage"},
+		"cost":      {"Most expensive model only", "math-70b", "titan-block", "Saved", "Unreported usage"},
 	} {
 		b.turn(page)
 		got := b.text("main")
@@ -481,13 +481,13 @@ func (b *tab) state() {
 	// Which of the two endpoints has the session's prompt differs from one start to the next.
 	home := "general-a"
 	b.do(chromedp.Click(`a[href="#endpoints/general-7b/general-a"]`, chromedp.ByQuery))
-	b.until(`!!document.querySelector("#prefixes")?.textContent.match(/a session|No prompt that is followed/)`)
-	if strings.Contains(b.text("#prefixes"), "No prompt that is followed") {
+	b.until(`!!document.querySelector("#prefixes")?.textContent.match(/a session|No tracked prompt/)`)
+	if strings.Contains(b.text("#prefixes"), "No tracked prompt") {
 		home = "general-b"
 		b.do(chromedp.Click(`a[href="#endpoints/general-7b/general-b"]`, chromedp.ByQuery))
 	}
 	b.until(`document.querySelector("#prefixes tbody")?.textContent.includes("a session")`)
-	if got := b.text("#prefixes"); !strings.Contains(got, home) || !strings.Contains(got, "should be") {
+	if got := b.text("#prefixes"); !strings.Contains(got, home) || !strings.Contains(got, "expected") {
 		b.Errorf("the prefixes of an endpoint: %s", got)
 	}
 	b.picture("prefixes")
@@ -510,7 +510,7 @@ func (b *tab) configuration() {
 		b.until(`document.querySelector("[aria-live]").textContent.includes(` + "`" + want + "`" + `)`)
 	}
 	change(`t.value.replace("routes:", "rutes:")`, "routes")
-	change(`t.value.replace("rutes:", "routes:").replace("min_score: 0.5", "min_score: 0.7")`, "It would be taken.")
+	change(`t.value.replace("rutes:", "routes:").replace("min_score: 0.5", "min_score: 0.7")`, "It is valid.")
 	if got := b.text(".diff .add"); !strings.Contains(got, "min_score: 0.7") {
 		b.Errorf("the difference: %s", got)
 	}

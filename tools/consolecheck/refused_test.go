@@ -62,7 +62,7 @@ func TestTheConsoleTellsWhatWasRefused(t *testing.T) {
 	ask("seldom", http.StatusTooManyRequests)
 	ask("poor", http.StatusTooManyRequests)
 	b.until(`document.querySelector(".tiles")?.textContent` +
-		`.includes("over the limit on requests, before they were decided")`)
+		`.includes("over the limit on requests, before routing")`)
 	if got := b.text(".tiles"); !strings.Contains(got, "$0.0000002") {
 		t.Errorf("two tokens are told to cost %s", got)
 	}

@@ -13,7 +13,7 @@ export async function send(path, options = {}) {
     if (response.status !== 403) return response;
     const why = await response.clone().text();
     if (!why.includes('admin_token')) return response;
-    await askForToken(store.getItem('admin-token') ? 'The server does not take this token.' : '', options.signal);
+    await askForToken(store.getItem('admin-token') ? 'The server rejected this token.' : '', options.signal);
   }
 }
 

@@ -10,13 +10,13 @@ export async function show(main, signal) {
   const disk = h('div');
   const text = h('textarea', { id: 'text', rows: 26, spellcheck: 'false', autocomplete: 'off' });
   const result = h('div', { 'aria-live': 'polite' });
-  const check = h('button', { type: 'button', class: 'primary', onclick: preview }, 'Check, and compare');
-  const reset = h('button', { type: 'button', onclick: () => { text.value = running.text; result.replaceChildren(); } }, 'Back to what is served');
+  const check = h('button', { type: 'button', class: 'primary', onclick: preview }, 'Check and compare');
+  const reset = h('button', { type: 'button', onclick: () => { text.value = running.text; result.replaceChildren(); } }, 'Reset to the active configuration');
   let running;
   main.append(top, disk, h('section', { class: 'card' }, h('h2', {}, 'Try a change'),
-    h('p', { class: 'quiet' }, 'Nothing is written: edit, see the problems and the difference, then put it into the file.'),
+    h('p', { class: 'quiet' }, 'Nothing is saved. Edit, check the problems and the diff, then copy the text to the file.'),
     h('div', { class: 'split even' },
-      h('div', {}, h('label', { for: 'text' }, 'Configuration as it is served'), text, h('p', { class: 'row' }, check, reset)), result)));
+      h('div', {}, h('label', { for: 'text' }, 'Active configuration'), text, h('p', { class: 'row' }, check, reset)), result)));
   await read();
   text.value = running.text;
 
@@ -30,22 +30,22 @@ export async function show(main, signal) {
         if (response.ok) await read();
         else { told.className = 'problem'; told.textContent = (await response.text()).trim(); reload.disabled = false; }
       },
-    }, 'Read the file again');
+    }, 'Reload the file');
     top.replaceChildren(facts([
-      ['File', running.file ? h('code', {}, running.file) : 'none: it is built in'], ['Generation', String(running.generation)],
-      ['Last reload', running.problem ? pill('failed', 'bad') : running.generation > 1 ? pill('went well', 'good') : 'none since the start'], ['', running.problem && h('pre', { class: 'problem' }, running.problem)],
-      ['Wait for a restart', running.restart && h('span', {}, running.restart.map((name, i) => [i ? ', ' : '', h('code', {}, name)]))],
+      ['File', running.file ? h('code', {}, running.file) : 'none (built in)'], ['Generation', String(running.generation)],
+      ['Last reload', running.problem ? pill('failed', 'bad') : running.generation > 1 ? pill('succeeded', 'good') : 'none since the start'], ['', running.problem && h('pre', { class: 'problem' }, running.problem)],
+      ['Pending a restart', running.restart && h('span', {}, running.restart.map((name, i) => [i ? ', ' : '', h('code', {}, name)]))],
       ['Warnings', running.warnings.length ? h('ul', {}, running.warnings.map(noteOf)) : 'none'],
     ]), h('p', { class: 'row' }, reload, told));
     disk.replaceChildren(...(running.disk
-      ? [h('section', { class: 'card' }, h('h2', {}, 'The file differs from what is served'), ...drawn(running.disk, 'Read again, it would be taken.'))] : []));
+      ? [h('section', { class: 'card' }, h('h2', {}, 'The file differs from the active configuration'), ...drawn(running.disk, 'It is valid; a reload would apply it.'))] : []));
   }
 
   async function preview() {
     check.disabled = true;
     try {
       const p = await get('api/preview', { method: 'POST', body: text.value, signal });
-      result.replaceChildren(h('h2', {}, 'What it would change'), ...drawn(p, 'It would be taken.'));
+      result.replaceChildren(h('h2', {}, 'Changes'), ...drawn(p, 'It is valid.'));
     } catch (problem) {
       result.replaceChildren(h('p', { class: 'problem', role: 'alert' }, problem.message));
     }
@@ -57,9 +57,9 @@ const noteOf = (n) => h('li', { class: 'wrap' }, pill(n.warning ? 'warning' : 'p
   n.line ? h('code', {}, `${n.line}:${n.column} `) : '', n.path && h('code', {}, `${n.path}: `), n.text);
 
 function drawn(p, good) {
-  const out = [h('p', {}, p.valid ? pill(good, 'good') : pill('It would be refused; what is served stays.', 'bad'))];
+  const out = [h('p', {}, p.valid ? pill(good, 'good') : pill('It is invalid; the active configuration would stay.', 'bad'))];
   if (p.problems.length) out.push(h('ul', {}, p.problems.map(noteOf)));
-  if (p.restart.length) out.push(h('p', {}, 'Only a restart changes ', p.restart.map((name, i) => [i ? ', ' : '', h('code', {}, name)])));
+  if (p.restart.length) out.push(h('p', {}, 'Needs a restart: ', p.restart.map((name, i) => [i ? ', ' : '', h('code', {}, name)])));
   if (!p.diff) return [...out, h('p', { class: 'quiet' }, 'No difference.')];
   const rows = p.diff.split('\n').slice(3).filter((line, i, all) => line || i < all.length - 1);
   const kind = { '+': 'add', '-': 'del', '@': 'at' };

@@ -12,13 +12,13 @@ let page; // what turn needs of the page that is shown
 
 export async function show(main, signal, id) {
   const body = h('tbody');
-  const note = h('p', { class: 'quiet', role: 'status' }, 'No request yet. Send one through the playground, or with any client.');
+  const note = h('p', { class: 'quiet', role: 'status' }, 'No requests yet. Send one from the playground or from any client.');
   const filter = h('input', { id: 'filter', type: 'search', autocomplete: 'off', oninput: refilter });
   const pause = h('button', { type: 'button', 'aria-pressed': 'false', onclick: toggle }, 'Pause');
   const split = h('div', { class: 'split' });
-  const columns = [['Time', ''], ['Route', ''], ['Model', ''], ['Status', ''], ['Signals', 'wide'], ['Decided in', 'num'], ['Took', 'num'], ['Cost', 'num wide']];
+  const columns = [['Time', ''], ['Route', ''], ['Model', ''], ['Status', ''], ['Signals', 'wide'], ['Decision time', 'num'], ['Took', 'num'], ['Cost', 'num wide']];
   const list = h('section', { class: 'card' }, h('div', { class: 'scroll' }, h('table', {},
-    h('caption', {}, h('span', {}, 'Newest first. Open one to see why it went where it went.')),
+    h('caption', {}, h('span', {}, 'Newest first. Open one to see why it was routed that way.')),
     h('thead', {}, h('tr', {}, columns.map(([text, kind]) => h('th', { scope: 'col', class: kind }, text)))), body)), note);
   split.append(list);
   main.append(h('div', { class: 'row' }, h('h1', {}, title),
@@ -30,7 +30,7 @@ export async function show(main, signal, id) {
   function toggle() {
     paused = !paused;
     pause.setAttribute('aria-pressed', String(paused));
-    pause.textContent = paused ? 'Go on' : 'Pause';
+    pause.textContent = paused ? 'Resume' : 'Pause';
     if (!paused) { add(waiting); waiting = []; }
   }
   function refilter() {
@@ -55,11 +55,11 @@ export async function show(main, signal, id) {
         else add(decisions);
         const behind = skipped ? `${number(skipped)} more were made than a page can show. ` : '';
         note.textContent = behind + (paused && waiting.length ? `${number(waiting.length)} wait behind the pause.` : '');
-        if (!body.rows.length && !waiting.length) note.textContent = 'No request yet. Send one through the playground, or with any client.';
+        if (!body.rows.length && !waiting.length) note.textContent = 'No requests yet. Send one from the playground or from any client.';
       }
     } catch (problem) {
       if (signal.aborted) return;
-      note.textContent = `The stream of decisions broke (${problem.message}); trying again.`;
+      note.textContent = `The stream of decisions was interrupted (${problem.message}); reconnecting.`;
     }
     after = 0; // the process may be another one
     await new Promise((next) => setTimeout(next, 1000));
@@ -144,29 +144,29 @@ export function explained(s) {
       ['Contexts', from.contexts?.join(', ')], ['Brings', from.features?.join(', ')],
       ['Request', h('code', {}, d.id)],
     ]),
-    h('h3', {}, 'The way through the rules'), routesOf(s.routes ?? [], d),
+    h('h3', {}, 'Evaluation of the rules'), routesOf(s.routes ?? [], d),
     h('h3', {}, 'Signals'), signalsOf(s.signals ?? {}),
     h('h3', {}, 'Parameters'),
     facts([
-      ['Reasoning', d.reasoning || (d.endpoint ? 'left to the model' : d.action.reasoning || 'as the client says')],
-      ['Token limit', d.max_tokens ? number(d.max_tokens) : d.action.max_tokens || 'as the client says'],
-      ['System prompt', d.action.prompt ? `${d.action.prompt} (${d.action.prompt_mode})` : 'as the client says'],
+      ['Reasoning', d.reasoning || (d.endpoint ? 'model default' : d.action.reasoning || 'set by the client')],
+      ['Token limit', d.max_tokens ? number(d.max_tokens) : d.action.max_tokens || 'set by the client'],
+      ['System prompt', d.action.prompt ? `${d.action.prompt} (${d.action.prompt_mode})` : 'set by the client'],
       ['Candidates', d.action.models?.map((m) => m.name).join(', ')], ['Cache', d.cache],
       ['Guard', d.guard ? `${d.guard.mode}: ${d.guard.verdict}, ${d.guard.failed ?? 0} of ${d.guard.claims} claims failed` : d.action.guard],
       ['Placed by', d.placed ? `${d.placed.by}${d.placed.home ? ', at its home' : ''}${d.placed.predicted_tokens ? `, ${tokens(d.placed.predicted_tokens)} tokens expected there` : ''}` : ''],
       ['Conversation', d.conversation ? [d.conversation.state, d.conversation.reason].filter(Boolean).join(': ') : ''],
-      ['Escalation', d.escalation && escalated(d.escalation)], ['Arm', d.arm], ['Saves', d.budget],
-      ['Copy', d.mirror && [d.mirror.model, d.mirror.result, d.mirror.cost_usd && usd(d.mirror.cost_usd)].filter(Boolean).join(', ')],
+      ['Escalation', d.escalation && escalated(d.escalation)], ['Canary arm', d.arm], ['Budget', d.budget],
+      ['Mirror', d.mirror && [d.mirror.model, d.mirror.result, d.mirror.cost_usd && usd(d.mirror.cost_usd)].filter(Boolean).join(', ')],
     ]),
     h('h3', {}, 'Time and cost'),
     facts([
-      ['Decided in', `${ms(d.decide_ms)}, of which ${ms(s.classify_ms)} for signals`], ['First byte after', s.first_ms ? ms(s.first_ms) : ''],
-      ['Took', ms(s.took_ms)],
+      ['Decision time', `${ms(d.decide_ms)}, of which ${ms(s.classify_ms)} for signals`], ['First byte', s.first_ms ? ms(s.first_ms) : ''],
+      ['Total time', ms(s.took_ms)],
       ['Tokens', d.tokens ? `${tokens(d.tokens.prompt)} in${d.tokens.cached ? ` (${tokens(d.tokens.cached)} cached)` : ''}, ${tokens(d.tokens.completion)} out` : ''],
-      ['Cost', s.cost_usd === undefined ? '' : `${usd(s.cost_usd)}; ${usd(s.baseline_usd)} with the dearest model`],
+      ['Cost', s.cost_usd === undefined ? '' : `${usd(s.cost_usd)}; ${usd(s.baseline_usd)} with the most expensive model`],
     ]),
   ];
-  if (d.prompt) parts.push(h('h3', {}, 'Last message of the user'), h('pre', {}, d.prompt.last_user));
+  if (d.prompt) parts.push(h('h3', {}, 'Last user message'), h('pre', {}, d.prompt.last_user));
   parts.push(h('details', {}, h('summary', {}, 'As JSON'), h('pre', {}, JSON.stringify(s, null, 2))));
   return parts;
 }
@@ -176,17 +176,17 @@ const escalated = (x) => [[x.result, x.reason].filter(Boolean).join(': '),
   ...(x.from ?? []).map((t) => `${t.model} thrown away for ${t.reason}`)].join('; ');
 
 const outcomes = {
-  matched: 'its condition is true', default: 'no route matched', fail_closed: 'a signal is unknown, and the route does not let that pass',
-  unavailable: 'a signal that is needed is unknown',
+  matched: 'its condition is true', default: 'no route matched', fail_closed: 'a signal is unknown, and the route does not allow that',
+  unavailable: 'a required signal is unknown',
 };
 
 function signalsOf(signals) {
   const names = Object.keys(signals).sort((a, b) => (signals[a].state === 'skipped') - (signals[b].state === 'skipped') || a.localeCompare(b));
-  if (!names.length) return h('p', { class: 'quiet' }, 'The rules read none.');
-  return table('Those that the rules mention', [['Signal', ''], ['Value', 'wrap'], ['Score', 'num'], ['Time', 'num'], ['Reason', 'wrap']], names.map((name) => {
+  if (!names.length) return h('p', { class: 'quiet' }, 'The rules read no signals.');
+  return table('Signals that the rules use', [['Signal', ''], ['Value', 'wrap'], ['Score', 'num'], ['Time', 'num'], ['Reason', 'wrap']], names.map((name) => {
     const s = signals[name];
     const value = s.state === 'evaluated' ? s.value || s.labels?.join(', ') || (s.nearest ? `none, nearest ${s.nearest}` : 'none') : pill(s.state === 'skipped' ? 'not computed' : s.state, kinds[s.state]);
-    return [name, value, s.score === undefined ? '' : s.score.toFixed(3), s.state === 'skipped' ? '' : ms(s.ms), [s.reason, s.partial && 'in part'].filter(Boolean).join('; ')];
+    return [name, value, s.score === undefined ? '' : s.score.toFixed(3), s.state === 'skipped' ? '' : ms(s.ms), [s.reason, s.partial && 'partial'].filter(Boolean).join('; ')];
   }));
 }
 

@@ -17,17 +17,17 @@ export function show(main, signal) {
   const system = h('textarea', { rows: 2, spellcheck: 'false' });
   const facts_ = h('textarea', { rows: 3, spellcheck: 'false' });
   const model = h('input', { value: 'auto', autocomplete: 'off', spellcheck: 'false' });
-  const guard = h('select', {}, ['', 'observe', 'annotate', 'hold', 'terminate'].map((mode) => h('option', { value: mode }, mode || 'as the route says')));
+  const guard = h('select', {}, ['', 'observe', 'annotate', 'hold', 'terminate'].map((mode) => h('option', { value: mode }, mode || 'set by the route')));
   const key = h('input', { type: 'password', autocomplete: 'off', spellcheck: 'false', value: sessionStorage.getItem('api-key') ?? '' });
   const go = h('button', { type: 'submit', class: 'primary' }, 'Send');
   const stop = h('button', { type: 'button', disabled: true }, 'Stop');
   const answer = h('div', { class: 'answer', 'aria-live': 'polite', 'aria-label': 'Answer' });
   const claims = h('div');
   const sent = h('div');
-  const why = h('div', {}, h('p', { class: 'quiet' }, 'Signals, parameters and the way through the rules appear once the answer has ended.'));
+  const why = h('div', {}, h('p', { class: 'quiet' }, 'Signals, parameters and the evaluation of the rules appear when the response has ended.'));
   const form = h('form', { class: 'card', onsubmit: run },
     field('prompt', 'Prompt', '(Ctrl + Enter sends it)', prompt),
-    field('facts', 'Facts', 'that the answer is checked against, one a line', facts_),
+    field('facts', 'Facts', 'to check the response against, one per line', facts_),
     h('div', { class: 'fields' }, h('div', {}, field('model', 'Model', '', model)), h('div', {}, field('guard', 'Guard', '', guard)),
       h('div', {}, field('key', 'API key', '(if needed)', key))),
     h('details', {}, h('summary', {}, 'System prompt'), field('system', 'System prompt', '', system)),

@@ -38,10 +38,10 @@ function live(title, draw, below) {
 const states = { up: 'good', suspect: 'warn', resting: 'warn', asleep: 'warn', draining: 'warn', ejected: 'bad', down: 'bad' };
 
 export const endpoints = live('Endpoints', (o) => [
-  o.degraded.length > 0 && h('section', { class: 'card' }, h('h2', {}, 'What does not work as configured'),
+  o.degraded.length > 0 && h('section', { class: 'card' }, h('h2', {}, 'Degraded: not working as configured'),
     h('ul', {}, o.degraded.map((text) => h('li', { class: 'wrap' }, text)))),
   h('section', { class: 'card' }, table(
-    'Requests of this process, and of others as far as the model server tells. Cached prefixes are what a server should have of prompts; reused is what answers told of. Short prompts are not followed. Open an endpoint to see what it should have.',
+    'Requests of this process, and of other clients where the model server reports them. Cached prefixes: the prompts that the server is expected to hold. Reused: the cached tokens that responses reported. Short prompts are not tracked. Open an endpoint to see which ones.',
     [['Endpoint', 'wrap'], ['Model', 'wrap'], ['State', ''], ['In flight', 'num'], ['Running', 'num'], ['Waiting', 'num'], ['Queued tokens', 'num'],
       ['Cached prefixes', 'num'], ['Reused', 'num'], ['Placed', 'num'], ['Away from home', 'num'], ['Restarts', 'num']],
     o.models.flatMap((m) => m.endpoints.map((e) => [
@@ -50,13 +50,13 @@ export const endpoints = live('Endpoints', (o) => [
       e.prefix ? `${tokens(e.prefix.tokens)} tokens` : 'not kept', e.prefix ? `${tokens(e.prefix.cached_tokens)} tokens` : '',
       e.prefix ? number(e.prefix.placed) : '', e.prefix ? number(e.prefix.away) : '', e.prefix ? number(e.prefix.restarts) : '',
     ])))),
-  o.models.some((m) => m.queued) && h('section', { class: 'card' }, table('Requests that wait for an endpoint', [['Model', ''], ['Waiting', 'num']],
+  o.models.some((m) => m.queued) && h('section', { class: 'card' }, table('Requests waiting for an endpoint', [['Model', ''], ['Waiting', 'num']],
     o.models.filter((m) => m.queued).map((m) => [m.model, number(m.queued)]))),
 ], prefixes);
 
 const sources = {
   contexts: 'stored contexts', session: 'a session', session_id: 'a session', claude_session: 'a session of a coding agent',
-  prompt_cache_key: 'prompt_cache_key', previous_response: 'a response before', prefix: 'the first 4 KiB of text',
+  prompt_cache_key: 'prompt_cache_key', previous_response: 'a previous response', prefix: 'the first 4 KiB of text',
 };
 
 const when = (time) => new Date(time).toLocaleTimeString('en-GB');
@@ -90,11 +90,11 @@ function prefixes(part, signal, argument) {
   heading.focus();
   const path = `api/prefixes?model=${encodeURIComponent(model)}&endpoint=${encodeURIComponent(endpoint)}`;
   return filled(body, path, signal, (list) => (list.length === 0
-    ? h('p', { class: 'quiet' }, 'No prompt that is followed was answered here: one that names a context or a session, or has 1,024 tokens or more.')
-    : table('By what prompts belonged to, the newest first, 64 at most. Blocks that were not used for longest leave the cache first.',
+    ? h('p', { class: 'quiet' }, 'No tracked prompt was answered here. Tracked prompts name a context or a session, or have 1,024 tokens or more.')
+    : table('Grouped by what the prompts belong to, newest first, at most 64. The least recently used blocks are evicted first.',
       [['Belongs to', 'wrap'], ['Fingerprint', 'mono'], ['Last answered', ''], ['Prompt', 'num'], ['Requests', 'num'], ['Reused', 'num'], ['In the cache', '']],
       list.map((x) => [sources[x.by] ?? x.by, x.key, decision(x.id, x.last), `${tokens(x.tokens)} tokens`, number(x.requests),
-        `${tokens(x.cached)} tokens`, x.held ? pill('should be', 'good') : pill('gone', '')]))));
+        `${tokens(x.cached)} tokens`, x.held ? pill('expected', 'good') : pill('gone', '')]))));
 }
 
 // bar is as long as share, in [0,1].
@@ -111,16 +111,16 @@ export const memory = live('Memory', (o) => {
   const most = Math.max(1, ...o.contexts.map((t) => t.bytes));
   const talks = o.tally.conversations;
   const turns = Object.values(talks).reduce((a, b) => a + b, 0);
-  const kinds = [['new', 'first turns, and those whose conversation was not known'],
-    ['kept', 'answered by the model of the turn before'], ['moved', 'given to another model']];
+  const kinds = [['new', 'first turns, and turns of unknown conversations'],
+    ['kept', 'answered by the model of the turn before'], ['moved', 'moved to another model']];
   return [
     h('section', { class: 'card' }, h('h2', {}, 'Contexts by tier'), o.contexts.length === 0
-      ? h('p', { class: 'quiet' }, 'Contexts are turned off.')
-      : [table('Each context is where its farthest part is.', [['Tier', ''], ['Where', ''], ['Contexts', 'num'], ['Size', 'num'], ['', 'bars']],
+      ? h('p', { class: 'quiet' }, 'Contexts are disabled.')
+      : [table('A context is counted in the slowest tier that holds a part of it.', [['Tier', ''], ['Where', ''], ['Contexts', 'num'], ['Size', 'num'], ['', 'bars']],
         o.contexts.map((t) => [t.name, tiers[t.name] ?? '', number(t.contexts), bytes(t.bytes), bar(t.bytes / most, 'own')])),
       h('p', { class: 'quiet' }, `Redis: ${o.redis}.`)]),
     h('section', { class: 'card' }, h('h2', {}, 'Conversations'), turns === 0
-      ? h('p', { class: 'quiet' }, 'No request since the start belonged to a conversation that could be followed.')
+      ? h('p', { class: 'quiet' }, 'No request since the start belonged to a conversation that could be identified.')
       : table('Requests since the process started', [['Conversation', ''], ['Meaning', ''], ['Requests', 'num'], ['Share', 'num'], ['', 'bars']],
         kinds.map(([kind, meaning]) => {
           const n = talks[kind] ?? 0;
@@ -130,9 +130,9 @@ export const memory = live('Memory', (o) => {
 }, conversations);
 
 const reasons = {
-  same: 'nothing speaks for another model', prefill: 'a move is not worth the prefill', tool_result: 'the result of a tool', server_state: 'only its server has what it goes on with', subject: 'the subject changed',
-  figures: 'another model is better, cheaper or faster', rules: 'the rules took another route', escalated: 'the answer was not good enough',
-  unavailable: 'no endpoint was healthy', window: 'the window is too small', not_permitted: 'the caller may not use it', canary: 'a model is tried out',
+  same: 'no other model is better', prefill: 'a move is not worth the prefill', tool_result: 'a tool result', server_state: 'only its server has the previous response', subject: 'the subject changed',
+  figures: 'another model is better, cheaper or faster', rules: 'the rules took another route', escalated: 'the response was not good enough',
+  unavailable: 'no endpoint was healthy', window: 'the context window is too small', not_permitted: 'the caller may not use it', canary: 'canary',
   budget: 'a budget is nearly used up',
 };
 
@@ -142,8 +142,8 @@ function conversations(part, signal) {
   part.replaceChildren(h('section', { class: 'card', id: 'conversations' }, h('h2', {}, 'Conversations of more than one turn'), body));
   return filled(body, 'api/conversations', signal, (list) => (list.length === 0
     ? h('p', { class: 'quiet' }, 'None yet.')
-    : table('The newest first, 128 at most. Turns after the first are kept with the model of the turn before, or moved.',
-      [['Last turn', ''], ['Tenant', 'wrap'], ['Told by', ''], ['Model', 'wrap'], ['Prompt', 'num'], ['Kept', 'num'], ['Moved', 'num'], ['Last move', 'wrap']],
+    : table('Newest first, at most 128. Turns after the first stay with the previous model (kept) or move to another one.',
+      [['Last turn', ''], ['Tenant', 'wrap'], ['Identified by', ''], ['Model', 'wrap'], ['Prompt', 'num'], ['Kept', 'num'], ['Moved', 'num'], ['Last move', 'wrap']],
       list.map((x) => [decision(x.id, x.last), x.tenant, x.named ? 'its name' : 'its turns', x.model, `${tokens(x.tokens)} tokens`, number(x.kept), number(x.moved),
         x.from ? [`${x.from} → ${x.to}`, h('span', { class: 'quiet' }, `: ${reasons[x.reason] ?? x.reason}`)] : '']))));
 }
@@ -162,16 +162,16 @@ export const cost = live('Cost', (o) => {
   const tile = (name, value, note) => h('div', { class: 'tile' }, h('span', { class: 'quiet' }, name), h('b', {}, value), h('span', { class: 'quiet' }, note));
   return [
     h('div', { class: 'tiles' },
-      tile('Spent', usd(spent), untold > 0 ? 'by the answers that told their tokens' : 'since the process started'),
-      tile('Always the dearest', usd(baseline), o.dearest ? `had ${o.dearest} answered ${untold > 0 ? 'the same' : 'all'}` : 'no model has a price'),
+      tile('Spent', usd(spent), untold > 0 ? 'from responses that reported their tokens' : 'since the process started'),
+      tile('Most expensive model only', usd(baseline), o.dearest ? `if ${o.dearest} had answered ${untold > 0 ? 'the same' : 'everything'}` : 'no model has a price'),
       tile('Saved', baseline > 0 ? percent(1 - spent / baseline) : 'nothing yet', baseline > 0 ? usd(baseline - spent) : ''),
-      tile('Requests', number(o.tally.decided), 'that were decided'),
-      tile('Refused', number(refused), refused > 0 ? `over ${limits(o.tally.refused)}, before they were decided` : 'no request was over a limit of its caller'),
-      tile('Untold usage', number(untold), untold > 0 ? 'answers that told no tokens: in none of the sums' : 'every answer told its tokens')),
+      tile('Requests', number(o.tally.decided), 'routed'),
+      tile('Refused', number(refused), refused > 0 ? `over ${limits(o.tally.refused)}, before routing` : 'no request was over a limit of its caller'),
+      tile('Unreported usage', number(untold), untold > 0 ? 'responses without token counts; not in the sums' : 'every response reported its tokens')),
     h('section', { class: 'card' }, h('h2', {}, 'By model'), o.tally.spent.length === 0
-      ? h('p', { class: 'quiet' }, 'No model has been asked yet.')
-      : table('Upper bar: what it cost. Lower bar: what the dearest model would have cost for the same tokens. Untold: answers that told no tokens, in none of the sums.',
-        [['Model', 'wrap'], ['Requests', 'num'], ['Untold', 'num'], ['Prompt tokens', 'num'], ['Cached', 'num'], ['Completion tokens', 'num'], ['Cost', 'num'], ['Dearest', 'num'], ['', 'bars']],
+      ? h('p', { class: 'quiet' }, 'No requests yet.')
+      : table('Upper bar: actual cost. Lower bar: the cost of the same tokens with the most expensive model. Unreported: responses without token counts, not in the sums.',
+        [['Model', 'wrap'], ['Requests', 'num'], ['Unreported', 'num'], ['Prompt tokens', 'num'], ['Cached', 'num'], ['Completion tokens', 'num'], ['Cost', 'num'], ['Most expensive', 'num'], ['', 'bars']],
         o.tally.spent.map((s) => [s.model, number(s.requests), number(s.untold), tokens(s.prompt_tokens), tokens(s.cached_tokens), tokens(s.completion_tokens),
           usd(s.cost_usd), usd(s.baseline_usd), [bar(s.cost_usd / most, 'own'), bar(s.baseline_usd / most)]]))),
     h('section', { class: 'card' }, h('h2', {}, 'Requests by route'), table('Since the process started', [['Route', 'wrap'], ['Requests', 'num'], ['', 'bars']],
