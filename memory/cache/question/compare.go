@@ -2,20 +2,20 @@ package question
 
 import "slices"
 
-// Difference is why two questions may not share an answer.
+// Difference is the reason why two questions may not share an answer.
 type Difference uint8
 
-// The differences, in the order in which they are looked for.
+// The differences, in the order in which they are tested.
 const (
 	Same     Difference = iota // none was found
-	Long                       // one of them is too long, or says nothing
+	Long                       // one of them is too long, or has no meaningful words
 	Asked                      // they ask for different kinds of things: when, why
-	Owner                      // one is about what is mine, the other about what is yours
-	Negation                   // one denies what the other does not
+	Owner                      // one is about the speaker's things, the other about the listener's
+	Negation                   // one negates what the other does not
 	Number                     // another number, or sign
-	Word                       // a word of one is not accounted for in the other
-	Order                      // the same words in another order or another part, where that matters
-	Mood                       // one says what was, may be or must be, the other does not
+	Word                       // a word of one has no counterpart in the other
+	Order                      // the same words in another order or role, where that matters
+	Mood                       // they differ in tense or mood: was, may be, must be
 )
 
 //nolint:gochecknoglobals // constant table
@@ -29,7 +29,7 @@ func (d Difference) String() string {
 	return "unknown"
 }
 
-// maxSoft is how many words that may stand alone do so on one side.
+// maxSoft is the maximum number of optional words without a counterpart on one side.
 const maxSoft = 2
 
 // Compare returns why a and b may not share an answer, or Same. It is symmetric and does not
@@ -64,21 +64,21 @@ func Compare(a, b *Reading) Difference {
 type match struct {
 	a, b    *Reading
 	literal bool
-	left    [MaxWords]int8 // of word i of a: 1 + its word of b, or 0
-	right   [MaxWords]int8 // of word i of b: 1 + its word of a, or 0
-	keys    int            // pairs of words that matter
+	left    [MaxWords]int8 // for word i of a: 1 + its counterpart in b, or 0
+	right   [MaxWords]int8 // for word i of b: 1 + its counterpart in a, or 0
+	keys    int            // number of paired key words
 }
 
-// round is which words are paired.
+// round is a round of pairing.
 type round uint8
 
 const (
-	equals round = iota // the same words
-	needed              // words that may stand for each other, and may not stand alone
-	rest                // words that may stand for each other
+	equals round = iota // equal words
+	needed              // words that may replace each other and need a counterpart
+	rest                // words that may replace each other
 )
 
-// run pairs equal words first, and what may stand alone last.
+// run pairs equal words first, and optional words last.
 func (m *match) run() {
 	for n := equals; n <= rest; n++ {
 		for i := range m.a.words {
@@ -89,7 +89,7 @@ func (m *match) run() {
 	}
 }
 
-// pair looks for a free word of b for word i of a.
+// pair looks for an unpaired word of b for word i of a.
 func (m *match) pair(i int, n round) {
 	x := &m.a.words[i]
 	for j := range m.b.words {
@@ -113,7 +113,7 @@ func (m *match) pairs(x, y *token, n round) bool {
 	return (n == rest || x.class != soft && y.class != soft) && m.same(x, y)
 }
 
-// same reports whether two different words may stand for each other.
+// same reports whether two different words may replace each other.
 func (m *match) same(x, y *token) bool {
 	if x.quoted || y.quoted || x.class >= number || y.class >= number || equal(x.form, y.form) && x.clashes(y) {
 		return false
@@ -128,7 +128,7 @@ func (m *match) same(x, y *token) bool {
 	return !m.literal && sameForm(x.form, y.form)
 }
 
-// leftovers judges the words without a partner.
+// leftovers judges the words without a counterpart.
 func (m *match) leftovers() Difference {
 	p, d := unpaired(m.a, m.b, &m.left)
 	q, e := unpaired(m.b, m.a, &m.right)
@@ -141,8 +141,8 @@ func (m *match) leftovers() Difference {
 	return Same
 }
 
-// spare is how many words may stand alone: none where only one other word speaks for the pair, or
-// where one of the two is no question.
+// spare returns the number of optional words that may lack a counterpart: zero if only one other
+// pair of words supports the match, or if one of the two is not a question.
 func (m *match) spare() int {
 	if m.keys < 2 || m.a.bare != m.b.bare {
 		return 0
@@ -150,8 +150,8 @@ func (m *match) spare() int {
 	return maxSoft
 }
 
-// empty reports whether a word says no more than the question word does: "what does it mean", "how
-// does it work".
+// empty reports whether a word adds nothing to the question word: "what does it mean", "how does it
+// work".
 func empty(form []byte) bool {
 	switch string(form) {
 	case "mean", "means", "meaning", "meant", "work", "works", "possible", "available", "located":
@@ -160,8 +160,8 @@ func empty(form []byte) bool {
 	return false
 }
 
-// unpaired counts the words of r without a partner that may be so, or tells what is wrong with one
-// that may not.
+// unpaired counts the optional words of r without a counterpart, or returns the difference for a
+// word that needs one.
 func unpaired(r, other *Reading, partner *[MaxWords]int8) (n int, d Difference) {
 	for i := range r.words {
 		w := &r.words[i]
@@ -178,12 +178,12 @@ func unpaired(r, other *Reading, partner *[MaxWords]int8) (n int, d Difference) 
 	return n, d
 }
 
-// says reports whether the reading holds the very word.
+// says reports whether the reading contains exactly this word.
 func (r *Reading) says(w *token) bool {
 	return slices.ContainsFunc(r.words, func(x token) bool { return x.is(w) })
 }
 
-// swapped reports whether two words stand in another order, and that matters.
+// swapped reports whether two words have another order in a way that matters.
 func (m *match) swapped() bool {
 	strict := m.a.strict || m.b.strict
 	for i := range m.a.words {
@@ -202,8 +202,7 @@ func (m *match) swapped() bool {
 	return false
 }
 
-// mutual reports whether both ask for something that two things have of each other: a distance, a
-// difference.
+// mutual reports whether both ask for a symmetric property of two things: a distance, a difference.
 func (m *match) mutual() bool {
 	for i := range m.a.words {
 		switch string(m.a.words[i].form) {
@@ -214,7 +213,7 @@ func (m *match) mutual() bool {
 	return false
 }
 
-// matters reports whether it does that words i and k of a stand the other way round in b.
+// matters reports whether it matters that words i and k of a have the opposite order in b.
 func (m *match) matters(i, k int, strict bool) bool {
 	s := swap{m.a, m.b, i, k, int(m.left[i] - 1), int(m.left[k] - 1)}
 	x, y, p, q := s.words()

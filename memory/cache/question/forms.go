@@ -2,7 +2,7 @@ package question
 
 import "bytes"
 
-// sameForm reports whether two words are forms of one: equal up to an ending of English, of
+// sameForm reports whether two words are forms of one word: equal up to an English ending of
 // inflection ("merge", "merging") or derivation ("found", "founder").
 func sameForm(a, b []byte) bool {
 	n := 0
@@ -46,11 +46,11 @@ func tails(stem, x, y []byte) bool {
 	return len(stem) >= derivedStem
 }
 
-// derivedStem is how long a stem has to be for endings of derivation: "state" is no form of
+// derivedStem is the minimum length of a stem with a derivational ending: "state" is not a form of
 // "station".
 const derivedStem = 5
 
-// ending classes an ending: 0 none, e the letter, i inflection, d derivation.
+// ending classifies an ending: 0 none, e the letter, i inflection, d derivation.
 func ending(t []byte) (kind byte, ok bool) {
 	switch string(t) {
 	case "":
@@ -74,5 +74,5 @@ func cutSuffix(b []byte, end string) ([]byte, bool) {
 	return b[:len(b)-len(end)], true
 }
 
-// equal reports whether two words are the same letter by letter.
+// equal reports whether two words are identical.
 func equal(a, b []byte) bool { return bytes.Equal(a, b) }

@@ -1,6 +1,6 @@
 package question
 
-// interpret looks up the raw words and keeps those that matter.
+// interpret looks up the raw words and keeps the meaningful ones.
 func (r *Reading) interpret(l *lexicon) {
 	r.verbs(l)
 	in := interpreter{r: r, l: l, first: true, asking: -1}
@@ -10,24 +10,24 @@ func (r *Reading) interpret(l *lexicon) {
 	if len(r.raw) > 0 && direction(r.form(r.lastWord())) != noRole {
 		r.dangling = in.ahead
 	}
-	if r.kind == How && r.passive { // how it can be done is how to do it
+	if r.kind == How && r.passive { // "how can it be done" means "how to do it"
 		r.mood &^= can | could | should
 	}
 	r.long = r.long || len(r.words) > MaxWords
 	r.raw = r.raw[:0]
 }
 
-// interpreter is how far the words of a reading are looked up.
+// interpreter is the state of looking up the words of a reading.
 type interpreter struct {
 	r      *Reading
 	l      *lexicon
-	first  bool // no word came that matters
-	ahead  role // the preposition in front
-	chain  role // the preposition of the words just before
+	first  bool // no meaningful word so far
+	ahead  role // the preceding preposition
+	chain  role // the preposition of the directly preceding words
 	asking int  // the raw word that asks; -1 before it
 }
 
-// next takes the word or the phrase at raw word i, and returns how many words it covers.
+// next processes the word or the phrase at raw word i, and returns the number of words it covers.
 func (in *interpreter) next(i int) int {
 	r, w := in.r, &in.r.raw[i]
 	form := r.form(i)
@@ -69,7 +69,7 @@ func (in *interpreter) next(i int) int {
 	return 1
 }
 
-// ask takes note of raw word i if it is the first that asks.
+// ask records raw word i if it is the first question word.
 func (in *interpreter) ask(i int) {
 	r := in.r
 	if in.asking >= 0 || r.raw[i].quoted || !asksFor(r.form(i)) {
@@ -83,7 +83,7 @@ func (in *interpreter) ask(i int) {
 	}
 }
 
-// asksFor reports whether a word asks for somebody, something or more.
+// asksFor reports whether a word asks for a person, a thing or an amount.
 func asksFor(form []byte) bool {
 	switch string(form) {
 	case "who", "whom", "whose", "what", "which", "how", "when", "where", "why", "wer", "wen", "wem",
@@ -93,7 +93,7 @@ func asksFor(form []byte) bool {
 	return false
 }
 
-// owner notes whose things the question is about.
+// owner records whose things the question is about.
 func (r *Reading) owner(form []byte) {
 	switch string(form) {
 	case "my", "mine", "our", "ours":
@@ -103,7 +103,7 @@ func (r *Reading) owner(form []byte) {
 	}
 }
 
-// takePhrase keeps what a phrase is read as.
+// takePhrase stores the words by which a phrase is replaced.
 func (r *Reading) takePhrase(p *phrase, quoted bool, ahead role) {
 	if p.kind != anyKind && (r.kind == anyKind || p.force && r.kind == Thing) {
 		r.kind = p.kind
@@ -123,8 +123,8 @@ func (r *Reading) takePhrase(p *phrase, quoted bool, ahead role) {
 	}
 }
 
-// take keeps a word if it matters, and reports whether it does. e is nil for a word that the
-// lexicon does not know.
+// take stores a word if it is meaningful, and reports whether it is. e is nil for a word that is
+// not in the lexicon.
 func (r *Reading) take(e *word, w *rawWord) bool {
 	t := token{form: r.arena[w.from:w.to], name: w.capital, quoted: w.quoted, owner: w.owner, capitals: w.capitals}
 	switch {
@@ -137,7 +137,7 @@ func (r *Reading) take(e *word, w *rawWord) bool {
 		r.negations++
 		return false
 	case w.capital && month(t.form):
-	case w.acronym: // IT is no pronoun
+	case w.acronym: // IT is not a pronoun
 		t.concepts = e.concepts
 	case e.class == filler:
 		return false
@@ -154,8 +154,8 @@ func (r *Reading) take(e *word, w *rawWord) bool {
 	return true
 }
 
-// phraseAt returns the longest phrase that begins at raw word i, and how many raw words it covers;
-// 0 for none. Quoted words are nobody's phrase.
+// phraseAt returns the longest phrase that begins at raw word i, and the number of raw words it
+// covers; 0 for none. Quoted words are never part of a phrase.
 func (l *lexicon) phraseAt(r *Reading, i int) (*phrase, int) {
 	w := &r.raw[i]
 	if w.quoted || w.sign || w.digits {
@@ -170,8 +170,7 @@ func (l *lexicon) phraseAt(r *Reading, i int) (*phrase, int) {
 	return nil, 0
 }
 
-// follows reports how many raw words a phrase covers of which the rest stands from i on; 0 when it
-// does not.
+// follows returns the number of raw words covered if the words of rest follow from i on, else 0.
 func (r *Reading) follows(i int, rest []string) int {
 	covered := 1
 	for _, want := range rest {
@@ -201,8 +200,8 @@ func skippedForm(form []byte) bool {
 	return false
 }
 
-// orders reports whether a text that begins with the word orders what a question with "what" asks
-// for.
+// orders reports whether a text that begins with the word is a command equivalent to a question
+// with "what".
 func orders(form []byte) bool {
 	switch string(form) {
 	case "list", "name", "calculate", "compute", "define", "state":
@@ -211,7 +210,7 @@ func orders(form []byte) bool {
 	return false
 }
 
-// auxiliary reports whether a question that begins with the word is answered by yes or no.
+// auxiliary reports whether a question that begins with the word is a yes-no question.
 func auxiliary(form []byte) bool {
 	switch string(form) {
 	case "is", "are", "was", "were", "am", "do", "does", "did", "has", "have", "had", "can", "could",
@@ -224,10 +223,10 @@ func auxiliary(form []byte) bool {
 	return false
 }
 
-// month reports whether a word that is an auxiliary is a name with a capital: in May.
+// month reports whether an auxiliary is a name when capitalised: in May.
 func month(form []byte) bool { return string(form) == "may" || string(form) == "will" }
 
-// direction returns the role that a word gives the one behind it.
+// direction returns the role that a word gives the word after it.
 func direction(form []byte) role {
 	switch string(form) {
 	case "from", "von", "vom", "de", "desde":
@@ -250,7 +249,7 @@ func direction(form []byte) role {
 	return noRole
 }
 
-// direction returns the role that a phrase gives the word behind it; last is its last word.
+// direction returns the role that a phrase gives the word after it; last is its last word.
 func (p *phrase) direction(last []byte) role {
 	if len(p.out) > 0 && string(p.out[0].form) == "instead_of" {
 		return instead
@@ -270,8 +269,7 @@ func directed(form []byte) bool {
 	return false
 }
 
-// measure makes "how much" a word that may be left out where a number or a word of measure says as
-// much.
+// measure makes "how much" optional if a number or a word of measure already expresses it.
 func (r *Reading) measure() {
 	told := false
 	for i := range r.words {

@@ -3,8 +3,8 @@ package question
 // Kind is what a question asks for.
 type Kind uint8
 
-// The kinds of questions. A text that is no question, such as "Summarise the plot of Hamlet", asks
-// for a thing.
+// The kinds of questions. A text that is not a question, such as "Summarise the plot of Hamlet",
+// asks for a thing.
 const (
 	anyKind Kind = iota
 	Thing        // what, which, how much, how tall; and orders
@@ -36,7 +36,7 @@ func parseKind(name string) (Kind, bool) {
 	return anyKind, false
 }
 
-// meets reports whether questions of two kinds can have one answer. "Who won" and "which country
+// meets reports whether questions of two kinds can share an answer. "Who won" and "which country
 // won" can.
 func (k Kind) meets(other Kind) bool {
 	return k == other || k == Thing && other == Who || k == Who && other == Thing

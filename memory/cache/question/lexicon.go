@@ -12,34 +12,34 @@ import (
 //go:embed lexicon/*.txt
 var files embed.FS
 
-// lexicon is what is known about words. It is immutable.
+// lexicon is the knowledge about words. It is immutable.
 type lexicon struct {
 	words   map[string]*word
 	phrases map[string][]phrase // by first word, the longest first
-	moods   map[string]mood     // what words tell of verbs
+	moods   map[string]mood     // the moods that words express
 }
 
-// word is what is known about one word.
+// word is the lexicon entry of a word.
 type word struct {
 	class    class
-	listed   bool     // some list but that of fillers has it
-	concepts []uint16 // the groups of words that may stand for it
-	number   string   // digits, of a word for a number
+	listed   bool     // in some list other than that of fillers
+	concepts []uint16 // the groups of words that may replace it
+	number   string   // digits, if it is a word for a number
 	negates  bool
 	literal  bool // makes the question one about words
 }
 
-// phrase is a run of words that is read as one.
+// phrase is a sequence of words that is replaced as a whole.
 type phrase struct {
-	rest  []string // the words behind the first, without articles
-	kind  Kind     // what it asks for; anyKind when it does not tell
-	force bool     // the kind holds even if an earlier word asked for a thing
-	mood  mood     // what it says besides
-	maybe mood     // what it may say besides
+	rest  []string // the words after the first, without articles
+	kind  Kind     // what it asks for; anyKind if it does not determine that
+	force bool     // the kind applies even if an earlier word asked for a thing
+	mood  mood     // moods it expresses in addition
+	maybe mood     // moods it may express in addition
 	out   []outWord
 }
 
-// outWord is a word that a phrase is read as.
+// outWord is a word by which a phrase is replaced.
 type outWord struct {
 	form []byte
 	*word
@@ -50,8 +50,7 @@ type outWord struct {
 //nolint:gochecknoglobals // constant table
 var theLexicon = sync.OnceValue(loadLexicon)
 
-// loadLexicon reads the files of folder lexicon. They are part of the binary, so what is wrong with
-// them is a fault of ours.
+// loadLexicon parses the files of folder lexicon. They are embedded, so an error in them is a bug.
 func loadLexicon() *lexicon {
 	l := &lexicon{words: map[string]*word{}, phrases: map[string][]phrase{}, moods: map[string]mood{}}
 	each("fillers", func(_ int, line string) { l.classes(line, filler) })
@@ -82,7 +81,7 @@ func loadLexicon() *lexicon {
 	return l
 }
 
-// inherit gives inflected words that are listed the groups of the words that they are forms of.
+// inherit gives listed inflected words the groups of their base forms.
 func (l *lexicon) inherit() {
 	for form, e := range l.words {
 		base := l.base([]byte(form))
@@ -113,7 +112,7 @@ func each(name string, f func(n int, line string)) {
 	}
 }
 
-// word returns the entry of a word, a new one if need be.
+// word returns the entry of a word, a new one if necessary.
 func (l *lexicon) word(w string) *word {
 	e := l.words[w]
 	if e == nil {
@@ -200,7 +199,7 @@ func (l *lexicon) add(words string, p phrase) {
 	l.phrases[parts[0]] = append(l.phrases[parts[0]], p)
 }
 
-// skipped reports whether a word may stand inside any phrase: articles and possessives.
+// skipped reports whether a word may occur inside any phrase: articles and possessives.
 func skipped(w string) bool {
 	switch w {
 	case "a", "an", "the", "my", "your", "our":

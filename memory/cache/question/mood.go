@@ -2,7 +2,7 @@ package question
 
 import "strings"
 
-// mood is what auxiliary verbs and the forms of verbs tell, as a set of bits.
+// mood is the information in auxiliaries and verb forms, as a set of bits.
 type mood uint32
 
 // The moods. Those of lexicon/moods.txt have the names of moodNames.
@@ -20,12 +20,12 @@ const (
 	do         // a form of do
 	have       // a form of have
 	modal      // any other auxiliary
-	wasForm    // a finite form of the past
+	wasForm    // a finite past form
 	participle // a participle
-	maker      // a noun for who has made something
+	maker      // a noun for the creator of something
 )
 
-// tenses and modals are what two questions have to agree in.
+// tenses and modals must agree between two questions.
 const (
 	tenses = past | future
 	modals = can | could | may | might | must | should | would
@@ -58,7 +58,7 @@ func (l *lexicon) mood(line string) {
 	}
 }
 
-// moodOf returns what a raw word tells of verbs. A quoted word, a name, and May tell nothing.
+// moodOf returns the moods that a raw word expresses. A quoted word, a name, and May express none.
 func (r *Reading) moodOf(l *lexicon, i int) mood {
 	w := &r.raw[i]
 	if w.quoted || w.sign || w.digits || w.capital {
@@ -72,7 +72,7 @@ func (r *Reading) moodOf(l *lexicon, i int) mood {
 	return m
 }
 
-// regularPast reports whether a word ends as the past of regular verbs does.
+// regularPast reports whether a word has the ending of a regular past form.
 func regularPast(form []byte) bool {
 	stem, ok := cutSuffix(form, "ed")
 	if !ok || len(stem) < 2 || stem[len(stem)-1] == 'e' {
@@ -85,7 +85,7 @@ func regularPast(form []byte) bool {
 	return true
 }
 
-// verbs tells tense and voice of a question from its raw words, before they are interpreted.
+// verbs determines tense and voice of a question from its raw words, before they are interpreted.
 func (r *Reading) verbs(l *lexicon) {
 	var seen, last mood // the auxiliaries so far, and the last one
 	for i := range r.raw {
@@ -116,7 +116,7 @@ func (r *Reading) verbs(l *lexicon) {
 	}
 }
 
-// german reports whether "was" in front of the word is a question word.
+// german reports whether "was" before the word is a German question word.
 func german(form []byte) bool {
 	switch string(form) {
 	case "ist", "sind", "hat", "haben", "wird", "kann", "muss", "soll", "darf", "bedeutet", "kostet",
@@ -126,11 +126,11 @@ func german(form []byte) bool {
 	return false
 }
 
-// firstWords is how many words of a question are looked through for its verb, where no auxiliary
-// tells of one: "which of them painted".
+// firstWords is the number of words of a question that are searched for its verb if no auxiliary
+// determines the tense: "which of them painted".
 const firstWords = 5
 
-// tense notes what raw word i tells of the time; seen are the auxiliaries up to it.
+// tense records what raw word i shows about the tense; seen are the auxiliaries up to it.
 func (r *Reading) tense(i int, m, seen mood) {
 	form := r.form(i)
 	switch {
@@ -150,7 +150,7 @@ func (r *Reading) tense(i int, m, seen mood) {
 	}
 }
 
-// begins reports whether a word begins a clause of its own.
+// begins reports whether a word begins a new clause.
 func begins(form []byte) bool {
 	switch string(form) {
 	case "who", "that", "which", "if", "when", "because", "while", "and", "but", "or":
@@ -159,7 +159,7 @@ func begins(form []byte) bool {
 	return false
 }
 
-// speakerAt reports whether raw word i is whoever asks, or anybody.
+// speakerAt reports whether raw word i is the speaker or a generic person.
 func (r *Reading) speakerAt(i int) bool {
 	if i >= len(r.raw) {
 		return false
@@ -171,7 +171,7 @@ func (r *Reading) speakerAt(i int) bool {
 	return false
 }
 
-// nominal reports whether raw word i stands where an adjective does: behind an article, a
+// nominal reports whether raw word i has the position of an adjective: after an article, a
 // possessive or a preposition.
 func (r *Reading) nominal(i int) bool {
 	if i == 0 {
@@ -188,7 +188,7 @@ func (r *Reading) nominal(i int) bool {
 // form returns the letters of raw word i.
 func (r *Reading) form(i int) []byte { return r.arena[r.raw[i].from:r.raw[i].to] }
 
-// part is what the thing asked for does in a question: who does it, or to whom it is done.
+// part is the grammatical role of the thing asked for: subject or object.
 type part uint8
 
 const (
@@ -197,8 +197,8 @@ const (
 	done
 )
 
-// parts tells what the thing asked for does: in "who sued X" it does, in "who was sued by X" and
-// "who did X sue" it is done to. raw word i is the one that asks.
+// parts determines the role of the thing asked for: subject in "who sued X", object in "who was
+// sued by X" and "who did X sue". Raw word i is the question word.
 func (r *Reading) parts(l *lexicon, i int) {
 	switch string(r.form(i)) {
 	case "wer":
@@ -226,7 +226,7 @@ func (r *Reading) parts(l *lexicon, i int) {
 	}
 }
 
-// lastWord returns the index of the last raw word that is no sign.
+// lastWord returns the index of the last raw word that is not a sign.
 func (r *Reading) lastWord() int {
 	i := len(r.raw) - 1
 	for i > 0 && r.raw[i].sign {
@@ -235,7 +235,7 @@ func (r *Reading) lastWord() int {
 	return i
 }
 
-// object notes a pronoun to which something is done: what the bank owes me is not what I owe it.
+// object records a pronoun used as an object: what the bank owes me is not what I owe it.
 func (r *Reading) object(i int) {
 	if r.raw[i].capital || r.raw[i].acronym || r.raw[i].quoted {
 		return
@@ -250,7 +250,7 @@ func (r *Reading) object(i int) {
 	}
 }
 
-// gives reports whether "me" behind the word is whoever asks for an answer.
+// gives reports whether "me" after the word means the person who wants the answer.
 func gives(form []byte) bool {
 	switch string(form) {
 	case "tell", "show", "give", "explain", "recommend", "suggest", "help", "helps", "let", "send",
@@ -260,8 +260,7 @@ func gives(form []byte) bool {
 	return false
 }
 
-// agrees reports whether two questions are about the same time, and about what is, may be and must
-// be alike.
+// agrees reports whether two questions agree in tense and mood.
 func (r *Reading) agrees(other *Reading) bool {
 	return r.mood&(tenses|modals)&^(other.mood|other.maybe) == 0 && other.mood&(tenses|modals)&^(r.mood|r.maybe) == 0
 }

@@ -2,33 +2,33 @@ package question
 
 import "slices"
 
-// swap is two pairs of words that stand in one order in a and in the other in b.
+// swap is two pairs of words whose order differs between a and b.
 type swap struct {
 	a, b *Reading
 	i, k int // words of a, i first
 	j, l int // their partners in b, l first
 }
 
-// words returns the words in question: two of a, and their partners in b.
+// words returns the words concerned: two of a, and their counterparts in b.
 func (s *swap) words() (x, y, p, q *token) {
 	return &s.a.words[s.i], &s.a.words[s.k], &s.b.words[s.j], &s.b.words[s.l]
 }
 
-// fronted reports whether the words are swapped because one question begins with where it is
-// about: "in Excel, how do I freeze a row".
+// fronted reports whether the words are swapped because one question begins with a place or topic:
+// "in Excel, how do I freeze a row".
 func (s *swap) fronted() bool {
 	x, y, p, q := s.words()
 	return s.i < s.a.fronted && s.k >= s.a.fronted && placed(x, p) && y.chain == q.chain ||
 		s.l < s.b.fronted && s.j >= s.b.fronted && placed(q, y) && p.chain == x.chain
 }
 
-// placed reports whether a word at the beginning stands elsewhere behind the same preposition:
-// "in Python", or "Python: how".
+// placed reports whether a word at the beginning of one question follows the same preposition
+// elsewhere in the other: "in Python", or "Python: how".
 func placed(front, back *token) bool {
 	return back.chain != noRole && (front.chain == back.chain || front.chain == noRole && back.chain == loose)
 }
 
-// superlative reports whether the words are a noun and what is beside it in both: "the biggest
+// superlative reports whether the words are a noun and its superlative in both: "the biggest
 // desert", "which desert is the biggest".
 func (s *swap) superlative() bool {
 	x, y, _, _ := s.words()
@@ -40,17 +40,16 @@ func (s *swap) superlative() bool {
 	return first != second
 }
 
-// nominalised reports whether the last word of one is a verb with its subject in front, and a noun
-// "of" that subject in the other: "when does the semester start", "the start of the semester".
-// Where the thing asked for may be the subject or the object, that is not known.
+// nominalised reports whether one question ends with a verb after its subject, and the other has a
+// noun "of" that subject: "when does the semester start", "the start of the semester". If the thing
+// asked for may be the subject or the object, this cannot be decided.
 func (s *swap) nominalised() bool {
 	x, y, p, q := s.words()
 	return y.chain == of && s.b.subjectless() && s.j == len(s.b.words)-1 && q.chain == noRole ||
 		p.chain == of && s.a.subjectless() && s.k == len(s.a.words)-1 && x.chain == noRole
 }
 
-// subjectless reports whether the thing asked for is nobody who does anything: a time, a reason, a
-// price.
+// subjectless reports whether the thing asked for cannot be a subject: a time, a reason, a price.
 func (r *Reading) subjectless() bool {
 	if !r.inverts {
 		return false
@@ -58,14 +57,15 @@ func (r *Reading) subjectless() bool {
 	return r.kind == When || r.kind == Why || r.kind == Where || r.words[0].asked
 }
 
-// genitive reports whether a possessive stands for "of": "Chad's capital".
+// genitive reports whether a possessive replaces "of": "Chad's capital".
 func (s *swap) genitive() bool {
 	x, y, p, q := s.words()
 	return y.chain == of && q.owner && s.j == s.l+1 || p.chain == of && x.owner && s.k == s.i+1
 }
 
-// compound reports whether two nouns stand for one with "of" or "for": "measles symptoms". Where
-// the question has a verb of its own, one of them may be it, and who does what is another matter.
+// compound reports whether a pair of nouns replaces one with "of" or "for": "measles symptoms". If
+// the question has a verb of its own, one of them may be it, and then the order shows who does
+// what.
 func (s *swap) compound() bool {
 	if s.a.inverts || s.b.inverts || s.a.owns() && s.b.owns() {
 		return false
@@ -77,13 +77,13 @@ func (s *swap) compound() bool {
 		joined(p.chain) && x.chain == noRole && s.k-s.i <= near
 }
 
-// owns reports whether a possessive stands in the question.
+// owns reports whether the question contains a possessive.
 func (r *Reading) owns() bool {
 	return slices.ContainsFunc(r.words, func(t token) bool { return t.owner })
 }
 
-// parted reports whether the thing asked for does something in one question and has it done to it
-// in the other. Without a passive or a case, the order of words tells that.
+// parted reports whether the thing asked for is the subject in one question and the object in the
+// other. Without a passive or a case, the word order shows that.
 func (r *Reading) parted(other *Reading) bool {
 	if r.dangling != other.dangling && !r.passive && !other.passive { // leave from, leave to
 		return true
@@ -94,7 +94,7 @@ func (r *Reading) parted(other *Reading) bool {
 	return r.passive != other.passive || r.passive && other.passive || r.byCase || other.byCase
 }
 
-// turned reports whether a word stands behind another preposition: to and from, with and for.
+// turned reports whether a word follows another preposition: to and from, with and for.
 func (m *match) turned() bool {
 	for i := range m.a.words {
 		if m.left[i] == 0 {
@@ -112,8 +112,8 @@ func (m *match) turned() bool {
 	return false
 }
 
-// against reports whether two prepositions say different things. What is behind "to" or "for" may
-// as well be the verb of a purpose.
+// against reports whether two prepositions have different meanings. A word after "to" or "for" may
+// also be a verb of purpose.
 func against(r, s role) bool {
 	if r == s {
 		return false
@@ -131,8 +131,8 @@ func against(r, s role) bool {
 	return false
 }
 
-// voiced reports whether one question is passive, the other is not, and the same word stands in
-// front of the verb: whom the company sued, and who sued the company.
+// voiced reports whether one question is passive, the other is not, and the same word precedes the
+// verb: whom the company sued, and who sued the company.
 func (m *match) voiced() bool {
 	if m.a.passive == m.b.passive || m.a.kind == Who || m.a.kind == Thing {
 		return false
@@ -143,8 +143,8 @@ func (m *match) voiced() bool {
 	return sameSubject(m.b, m.a, &m.right)
 }
 
-// sameSubject reports whether the word in front of the verb of the passive r stands in front of it
-// in other, too. partner holds 1 + the words of other.
+// sameSubject reports whether the word before the verb of the passive r also precedes it in other.
+// partner holds 1 + the words of other.
 func sameSubject(r, other *Reading, partner *[MaxWords]int8) bool {
 	for i := 1; i < len(r.words); i++ {
 		w := &r.words[i]

@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// maxForm is how many bytes of a word count; longer ones are cut.
+	// maxForm is the number of bytes of a word that are compared; longer words are cut.
 	maxForm = 48
-	// MaxWords is how many words of a question are compared. Longer texts meet only themselves.
+	// MaxWords is the maximum number of words of a question. Longer texts only match themselves.
 	MaxWords = 64
-	// MaxBytes is how long a question may be to be compared, in bytes.
+	// MaxBytes is the maximum length of a question, in bytes.
 	MaxBytes = 1024
 )
 
@@ -22,61 +22,62 @@ const (
 type class uint8
 
 const (
-	key    class = iota // has to be accounted for
-	soft                // may stand on one side alone
-	filler              // does not matter
+	key    class = iota // needs a counterpart
+	soft                // optional
+	filler              // ignored
 	number              // digits, or a word for them
 	sign                // + or $
 )
 
-// Reading is a question as Compare sees it. It does not refer to the text it was read from. The
-// zero value is an empty question, which is the same as none. A Reading may be read again into; as
-// long as nobody does, it is safe for concurrent use.
+// Reading is a question in the form used by Compare. It does not refer to the text it was read
+// from. The zero value is an empty question. A Reading may be reused for another text; while it is
+// not, it is safe for concurrent use.
 type Reading struct {
 	kind      Kind
 	negations int
-	bare      bool // no word of it asks
+	bare      bool // it has no question word
 	mine      bool // speaks of what is the speaker's
 	yours     bool // speaks of what is the listener's
-	strict    bool // the order of its words matters: a word of direction, or yes or no
-	literal   bool // a question about words
-	long      bool // too long to be compared
-	words     []token
-	arena     []byte // the forms of words
-	raw       []rawWord
+	// the order of its words matters: it has a word of direction, or is a yes-no question
+	strict  bool
+	literal bool // a question about words
+	long    bool // too long to be compared
+	words   []token
+	arena   []byte // the forms of words
+	raw     []rawWord
 
-	mood, maybe mood // what its verbs say, and what they may say besides
+	mood, maybe mood // moods of its verbs, and moods they may have in addition
 	auxiliaries mood // be, do, have and modal
-	inverts     bool // one of them asks what somebody else than the speaker does
-	passive     bool // it says what is done, and not by whom
-	finite      bool // the past of a verb stands near its beginning
+	inverts     bool // an auxiliary is inverted with a subject other than the speaker
+	passive     bool // it is in the passive without naming the agent
+	finite      bool // a past form near its beginning
 	formed      bool // or anywhere
-	verb        int  // the raw word with the participle of a passive
-	part        part // what the thing asked for does
-	byCase      bool // which the case of the question word tells
-	things      bool // it asks what somebody does, and not who
+	verb        int  // the raw word that is the participle of a passive
+	part        part // role of the thing asked for
+	byCase      bool // known from the case of the question word
+	things      bool // it asks what someone does, not who
 	dangling    role // the preposition at its end
-	objects     int  // pronouns to which something is done
-	fronted     int  // how many words stand before what asks, behind a preposition
+	objects     int  // number of pronouns used as objects
+	fronted     int  // number of words before the question word, after a preposition
 }
 
-// token is a word that matters.
+// token is a meaningful word.
 type token struct {
 	form     []byte // folded; in the arena or in the lexicon
 	concepts []uint16
 	class    class
-	name     bool // began with a capital inside a sentence
+	name     bool // capitalised inside a sentence
 	quoted   bool
-	meta     bool // speaks about words
-	asked    bool // stands for what the question word asks for
+	meta     bool // about words
+	asked    bool // represents what the question word asks for
 	owner    bool // a possessive
 	capitals capitals
 	verb     bool // the participle of a passive
-	role     role // the preposition in front
-	chain    role // the same, of all words up to the next one that does not matter
+	role     role // the preceding preposition
+	chain    role // the same, for all words up to the next ignored one
 }
 
-// role is the word of direction in front of a word.
+// role is the preposition of direction before a word.
 type role uint8
 
 const (
@@ -92,16 +93,16 @@ const (
 	loose // in, on, at, about
 )
 
-// rawWord is a word of the text, before anything is known about it.
+// rawWord is a word of the text before it is looked up.
 type rawWord struct {
 	from, to int // in the arena
 	sign     bool
 	digits   bool
-	capital  bool // and not the first of its sentence
+	capital  bool // capitalised, and not the first word of its sentence
 	label    bool // a single capital letter inside a sentence
 	acronym  bool // two capital letters or more
 	quoted   bool
-	owner    bool // 's stands behind it
+	owner    bool // followed by 's
 	capitals capitals
 }
 
@@ -122,8 +123,7 @@ func (r *Reading) Clone() *Reading {
 	return &out
 }
 
-// Read makes r the reading of text. It allocates only to grow what r holds. What stood in r before
-// is gone.
+// Read makes r the reading of text, replacing its contents. It only allocates to grow r's buffers.
 func (r *Reading) Read(text string) {
 	*r = Reading{words: r.words[:0], arena: r.arena[:0], raw: r.raw[:0]}
 	if len(text) > MaxBytes {
@@ -139,20 +139,20 @@ func (r *Reading) Read(text string) {
 	}
 }
 
-// splitter cuts a text into raw words.
+// splitter splits a text into raw words.
 type splitter struct {
 	r      *Reading
 	text   string
 	pos    int
-	inner  bool // a word came since the sentence began
+	inner  bool // a word of the current sentence has been read
 	quoted bool
 	single bool // by a single quotation mark
 
-	end     int    // of the text without blanks
-	letters int    // with which it begins
+	end     int    // end of the current token without white space
+	letters int    // number of letters at its beginning
 	code    string // the code in it
 	coded   int    // where that begins
-	exact   bool   // it is a flag, of which capitals count
+	exact   bool   // it is a flag, whose case matters
 }
 
 func (s *splitter) split() {
@@ -187,8 +187,8 @@ func (s *splitter) sign(c rune) {
 	s.r.raw = append(s.r.raw, rawWord{from: at, to: len(s.r.arena), sign: true})
 }
 
-// singleQuote reports whether a single quotation mark opens or closes a quotation here, and is no
-// apostrophe.
+// singleQuote reports whether a single quotation mark opens or closes a quotation here, as opposed
+// to an apostrophe.
 func (s *splitter) singleQuote(c rune, size int) bool {
 	if c != '\'' && c != '‘' && c != '’' || s.quoted && !s.single {
 		return false
@@ -203,9 +203,9 @@ func (s *splitter) singleQuote(c rune, size int) bool {
 	return c != '’' && free && unicode.IsLetter(next) && strings.ContainsAny(rest, "'’")
 }
 
-// isSign reports whether a rune is a sign that matters. A minus or a slash is one in front of a digit,
-// also behind a space, and between words of one letter. Of signs beyond ASCII all that are no
-// punctuation matter, but for those of a brand: ∪, x², ½, 👍.
+// isSign reports whether a rune is a meaningful sign. A minus or a slash is one before a digit,
+// also after a space, and between words of one letter. Beyond ASCII all signs except punctuation
+// and trademark symbols are meaningful: ∪, x², ½, 👍.
 func (s *splitter) isSign(c rune, size int) bool {
 	switch c {
 	case '+', '*', '=', '<', '>', '^', '$', '€', '£', '¥', '&', '|', '~', '@', '°', '#', '√', '≤', '≥', '≠', '×', '÷', '\\', '{', '}', '[', ']':
@@ -226,7 +226,7 @@ func (s *splitter) isSign(c rune, size int) bool {
 	return c > unicode.MaxASCII && (unicode.IsSymbol(c) || unicode.IsNumber(c))
 }
 
-// betweenLetters reports whether a sign stands between two words of one letter, as in a - b.
+// betweenLetters reports whether a sign is between two words of one letter, as in a - b.
 func (s *splitter) betweenLetters(size int) bool {
 	before, behind := strings.TrimRight(s.text[:s.pos], " "), strings.TrimLeft(s.text[s.pos+size:], " ")
 	lone := func(letter, beside string) bool { return isLetter(letter[0]) && (beside == "" || !isLetter(beside[0])) }
@@ -275,10 +275,10 @@ func (s *splitter) word(first rune) {
 	}
 }
 
-// silent reports whether a rune in front of pos only parts the thousands of a number.
+// silent reports whether a rune before pos only separates the thousands of a number.
 func (s *splitter) silent(c rune) bool { return (c == ',' || c == '\'') && thousands(s.text[s.pos:]) }
 
-// fold returns a rune as it is compared.
+// fold returns a rune in the form that is compared.
 func (s *splitter) fold(c rune) rune {
 	if s.exact {
 		return c
@@ -286,7 +286,7 @@ func (s *splitter) fold(c rune) rune {
 	return unicode.ToLower(c)
 }
 
-// joins reports whether a rune between two digits belongs to their number.
+// joins reports whether a rune between two digits is part of a number.
 func (s *splitter) joins(c rune, size int) bool {
 	if c != '.' && c != ',' && c != '\'' || s.pos == 0 || s.pos+size >= len(s.text) {
 		return false
@@ -294,8 +294,8 @@ func (s *splitter) joins(c rune, size int) bool {
 	return digit(s.text[s.pos-1]) && digit(s.text[s.pos+size])
 }
 
-// thousands reports whether the mark in front of a text parts thousands: three digits follow, or two and
-// another mark, as in 12,34,567.
+// thousands reports whether the mark before a text separates thousands: three digits follow, or two
+// and another mark, as in 12,34,567.
 func thousands(text string) bool {
 	n := 0
 	for n < len(text) && digit(text[n]) {
@@ -310,7 +310,8 @@ func (s *splitter) apostrophe() bool {
 	return len(s.text) > s.pos && s.text[s.pos] == '\'' || len(s.text)-s.pos >= 3 && s.text[s.pos:s.pos+3] == "’"
 }
 
-// contraction writes out what follows an apostrophe behind word w: "what's", "don't", and drops the s of a possessive.
+// contraction expands a contraction after word w: "what's", "don't", and removes the s of a
+// possessive.
 func (s *splitter) contraction(w rawWord) {
 	size := 1
 	if s.text[s.pos] != '\'' {
@@ -349,7 +350,7 @@ func (s *splitter) contraction(w rawWord) {
 	}
 }
 
-// asks reports whether 's behind the word is short for is.
+// asks reports whether 's after the word is short for is.
 func asks(form []byte) bool {
 	switch string(form) {
 	case "what", "who", "how", "where", "when", "why", "it", "that", "there", "here":
@@ -358,7 +359,7 @@ func asks(form []byte) bool {
 	return false
 }
 
-// put appends a word that the text does not spell out.
+// put appends a word that the text only contains in contracted form.
 func (s *splitter) put(w string) {
 	at := len(s.r.arena)
 	s.r.arena = append(s.r.arena, w...)

@@ -8,8 +8,8 @@ import (
 	"signalbox/internal/script"
 )
 
-// enter finds out whether a text without blanks begins at pos, and which part of it is code: of that
-// every sign counts.
+// enter determines whether a token without white space begins at pos, and which part of it is code,
+// in which every sign is meaningful.
 func (s *splitter) enter() {
 	if s.pos < s.end || s.text[s.pos] == ' ' {
 		return
@@ -26,8 +26,7 @@ func (s *splitter) enter() {
 	s.exact = len(s.code) > 1 && s.code[0] == '-' && (isLetter(s.code[1]) || s.code[1] == '-')
 }
 
-// blank looks for the end of the text without blanks at pos, which is behind it at least, and counts
-// the letters and digits in front of all else.
+// blank finds the end of the token at pos, and counts the letters and digits at its beginning.
 func (s *splitter) blank() {
 	s.letters = 0
 	for s.end = s.pos; s.end < len(s.text); {
@@ -48,13 +47,13 @@ func (s *splitter) blank() {
 	}
 }
 
-// parts reports whether a rune beyond ASCII ends a text without blanks, as one of a script without
-// blanks does.
+// parts reports whether a rune beyond ASCII ends a token, because its script is written without
+// spaces.
 func parts(c rune) bool {
 	return unicode.IsSpace(c) || script.IsUnspaced(c) || c >= '\u3000' && !unicode.IsLetter(c)
 }
 
-// inCode reports whether an ASCII sign at pos is one of a piece of code.
+// inCode reports whether an ASCII sign at pos is part of code.
 func (s *splitter) inCode(c rune) bool {
 	if c > unicode.MaxASCII || s.pos < s.coded || s.pos >= s.coded+len(s.code) {
 		return false
@@ -64,12 +63,12 @@ func (s *splitter) inCode(c rune) bool {
 
 const quotes = "\"'`“”‘’«»„"
 
-// spelled reports whether a text has a letter or a digit.
+// spelled reports whether a text contains a letter or a digit.
 func spelled(text string) bool {
 	return strings.ContainsFunc(text, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) })
 }
 
-// core is a text without blanks and without what belongs to the sentence around it.
+// core returns a token without the punctuation of the sentence around it.
 func core(text string) string {
 	if !spelled(text) { // a smiley, an arrow
 		return strings.TrimRight(strings.Trim(text, quotes), ".,?!")
@@ -95,7 +94,7 @@ func core(text string) string {
 	}
 }
 
-// factorial reports whether an exclamation mark is a sign: behind a number, a letter, a parenthesis.
+// factorial reports whether an exclamation mark is a sign: after a number, a letter, a parenthesis.
 func factorial(text string) bool {
 	text, ok := strings.CutSuffix(text, "!")
 	if !ok || text == "" {
@@ -105,8 +104,7 @@ func factorial(text string) bool {
 	return last == ')' || digit(last) || len(text) == 1 && isLetter(last) && text != "I"
 }
 
-// isCode reports whether a text without blanks is no prose: a term, a path, a flag, a name in a
-// program.
+// isCode reports whether a token is not prose: a term, a path, a flag, an identifier.
 func isCode(text string) bool {
 	if len(text) > 1 && !spelled(text) {
 		return strings.ContainsAny(text, `()[]{}<>=+*&|^~/\_`)
@@ -122,7 +120,7 @@ func isCode(text string) bool {
 	return false
 }
 
-// codes reports whether the sign at i shows that a text without blanks is code.
+// codes reports whether the sign at i shows that a token is code.
 func codes(text string, i int) bool {
 	before, behind := byte(' '), byte(' ')
 	if i > 0 {
@@ -146,14 +144,14 @@ func codes(text string, i int) bool {
 
 func isLetter(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' || b >= utf8.RuneSelf }
 
-// capitals is what those of a word tell it apart by. The zero value tells nothing.
+// capitals is the capitalisation that distinguishes a word. The zero value distinguishes nothing.
 type capitals uint8
 
 const (
 	titled capitals = 1 + iota // Co
 	full                       // CO
 	mixed                      // mW, pH
-	unit                       // behind a number; the marks of units are added to it
+	unit                       // after a number; the marks of units are added to it
 )
 
 // The marks of units.
@@ -167,10 +165,12 @@ const (
 //nolint:gochecknoglobals // constant table
 var scaled = [...]string{"mw", "mv", "ma", "ms", "mj", "mn", "mpa", "mhz", "mwh"}
 
-// shortest is up to how many letters capitals tell words apart: longer ones are written either way.
+// shortest is the maximum length of words that capitals distinguish: longer ones are written in
+// either way.
 const shortest = 3
 
-// capitalsOf tells of a word that is not the first of its sentence, unless first.
+// capitalsOf returns the capitalisation of a word; first means that it is the first of its
+// sentence.
 func capitalsOf(word string, runes, upper int, first bool) capitals {
 	initial, _ := utf8.DecodeRuneInString(word)
 	switch {
@@ -186,15 +186,15 @@ func capitalsOf(word string, runes, upper int, first bool) capitals {
 	return 0
 }
 
-// unitOf tells of a word behind a number whether it is a unit of which capitals tell what it is of:
-// MW and mW, MB and Mb.
+// unitOf returns, for a word after a number, whether it is a unit distinguished by capitals: MW and
+// mW, MB and Mb.
 func unitOf(word string) capitals {
 	const longest = 5
 	if len(word) < 2 || len(word) > longest {
 		return 0
 	}
 	if strings.ToLower(word) == word && strings.HasSuffix(word, "b") {
-		return 0 // 5 gb, as people type it
+		return 0 // 5 gb, as it is commonly typed
 	}
 	of, at := unit, 1
 	if word[1] == 'i' {
@@ -217,7 +217,7 @@ func unitOf(word string) capitals {
 	return 0
 }
 
-// capitals tells of the word that ends at pos.
+// capitals returns the capitalisation of the word that ends at pos.
 func (s *splitter) capitals(from, runes, upper int, first bool) capitals {
 	word := s.text[from:s.pos]
 	if digit(word[0]) {
@@ -231,8 +231,8 @@ func (s *splitter) capitals(from, runes, upper int, first bool) capitals {
 	return capitalsOf(word, runes, upper, first)
 }
 
-// clashes reports whether the capitals of two words that are spelled alike tell them apart. A word
-// without any may be either.
+// clashes reports whether the capitals of two words with the same letters distinguish them. A word
+// without capitals may be either.
 func (x *token) clashes(y *token) bool {
 	told := x.capitals != 0 && y.capitals != 0
 	return told && (x.capitals >= unit) == (y.capitals >= unit) && x.capitals != y.capitals
