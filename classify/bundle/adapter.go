@@ -14,14 +14,14 @@ import (
 	"signalbox/internal/wire"
 )
 
-// ErrAdapter reports a file that is no adapter, or one of another format.
+// ErrAdapter reports a file that is not an adapter, or has another format.
 var ErrAdapter = errors.New("not an adapter")
 
-// AdapterFormat is the latest version of the description that this package reads. One of format 1
-// has no Stack, and its logits have no axis of adapters.
+// AdapterFormat is the latest version of the description that this package reads. A description of
+// format 1 has no Stack, and its logits have no adapter axis.
 const AdapterFormat = 2
 
-// AdapterKey is the key of the description among the metadata of an adapter's graph.
+// AdapterKey is the key of the description in the metadata of an adapter's graph.
 const AdapterKey = "signalbox.adapter"
 
 // Field numbers of onnx.proto3 for metadata.
@@ -32,76 +32,77 @@ const (
 )
 
 const (
-	// MaxAdapterBytes bounds the file of an adapter.
+	// MaxAdapterBytes is the maximum size of an adapter file.
 	MaxAdapterBytes = 256 << 20
 	maxAdapterInfo  = 1 << 20
 )
 
-// Adapter is a task that is added to a bundle: a graph of its own that goes on from the taps of one
-// of the bundle's graphs, such as the hidden states of its last shared layer. It is one ONNX file,
-// which says in its metadata, under AdapterKey, what it is (AdapterInfo as JSON). Its inputs are
-// taps, by their names, and optionally attention_mask, int64 [rows, tokens]; its only output is
+// Adapter is a task that is added to a bundle: a graph of its own that continues from the taps of
+// one of the bundle's graphs, such as the hidden states of its last shared layer. It is one ONNX
+// file that describes itself in its metadata, under AdapterKey (AdapterInfo as JSON). Its inputs
+// are taps, by name, and optionally attention_mask, int64 [rows, tokens]; its only output is
 // logits, float32 [rows, 1, AdapterInfo.Width], where the second axis is that of adapters (Stack).
 // An Adapter is immutable.
 type Adapter struct {
 	AdapterInfo
 
-	// Taps are the names of the taps that it takes.
+	// Taps are the names of its input taps.
 	Taps []string
-	// Masked: it takes attention_mask as well.
+	// Masked means that it also has the input attention_mask.
 	Masked bool
-	// File is the whole file, which a session runs. It must not be modified.
+	// File is the whole file, for a session. It must not be modified.
 	File []byte
 	// Sum is the SHA-256 of the file, in hexadecimal.
 	Sum string
-	// Form is the same for adapters that can be one graph (Stack); empty for one that cannot.
+	// Form is equal for adapters that can be combined into one graph (Stack); empty for one that
+	// cannot.
 	Form string
 }
 
-// The names of the inputs and the output of an adapter's graph that are no taps.
+// The names of the inputs and the output of an adapter's graph other than taps.
 const (
 	AdapterMask   = "attention_mask"
 	AdapterOutput = "logits"
 )
 
-// AdapterInfo is what an adapter says of itself.
+// AdapterInfo is the description of an adapter.
 type AdapterInfo struct {
 	Format int `json:"format"`
-	// Base is the graph whose taps it was trained on.
+	// Base is the graph on whose taps it was trained.
 	Base AdapterBase `json:"base"`
-	// Mode is binary, classes or tags: two labels of which the second is looked for, labels that
-	// exclude each other, or labels of which a text may have several.
+	// Mode is binary, classes or tags: two labels of which the second is the positive one, labels
+	// that exclude each other, or labels of which several may apply.
 	Mode   string   `json:"mode"`
 	Labels []string `json:"labels"`
-	// Scale and Shift calibrate the logits, one of each for every output.
+	// Scale and Shift calibrate the logits, one of each per output.
 	Scale []float64 `json:"scale"`
 	Shift []float64 `json:"shift"`
-	// Thresholds are the probabilities from which labels hold, parallel to Labels; 0 for labels
+	// Thresholds are the probabilities from which labels apply, parallel to Labels; 0 for labels
 	// that exclude each other and for the first of two.
 	Thresholds []float64 `json:"thresholds"`
-	// Tokens is the longest row that it reads, special tokens included. A text that does not fit is
-	// read as a skeleton of at most Skeleton tokens.
+	// Tokens is the maximum row length, special tokens included. A text that does not fit is read
+	// as a skeleton of at most Skeleton tokens.
 	Tokens   int `json:"tokens"`
 	Skeleton int `json:"skeleton"`
-	// Stack names the initializers that are its own, float32 with a first axis of 1: where several
-	// adapters become one graph, they lie along it, filled up with zeros to the largest. The others
-	// are frozen, the same in every adapter of the base.
+	// Stack names the initializers of this adapter alone, float32 with a first axis of 1. When
+	// several adapters are combined, they are concatenated along that axis, zero-padded to the
+	// largest. The other initializers are frozen and equal in all adapters of the base.
 	Stack []string `json:"stack,omitempty"`
-	// GraphSHA256 is the digest of the graph, the field of the ONNX file of that name: what was
-	// damaged on its way is refused.
+	// GraphSHA256 is the digest of the serialised graph field of the ONNX file; a damaged file is
+	// refused.
 	GraphSHA256 string `json:"graph_sha256"`
-	// Report is how it did on texts that it had not seen, for people. May be empty.
+	// Report holds evaluation results on held-out texts, for people. May be empty.
 	Report map[string]any `json:"report,omitempty"`
 }
 
-// AdapterBase names a graph of a bundle.
+// AdapterBase identifies a graph of a bundle.
 type AdapterBase struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
 	SHA256  string `json:"sha256"` // of the graph's file
 }
 
-// Width is how many numbers its graph gives for a row.
+// Width returns the number of outputs of its graph per row.
 func (a *AdapterInfo) Width() int {
 	if a.Mode == "binary" {
 		return 1
@@ -109,8 +110,8 @@ func (a *AdapterInfo) Width() int {
 	return len(a.Labels)
 }
 
-// ReadAdapter reads and checks the file of an adapter. It runs nothing. Errors wrap ErrAdapter or
-// ErrGraph; one whose graph is not what its description was written for wraps ErrChecksum.
+// ReadAdapter reads and checks an adapter file. It runs nothing. Errors wrap ErrAdapter or
+// ErrGraph, or ErrChecksum if the graph does not match its description.
 func ReadAdapter(file []byte) (*Adapter, error) {
 	if len(file) > MaxAdapterBytes {
 		return nil, fmt.Errorf("%w: it has %d bytes, the limit is %d", ErrAdapter, len(file), MaxAdapterBytes)
@@ -140,7 +141,7 @@ func ReadAdapter(file []byte) (*Adapter, error) {
 	return a, nil
 }
 
-// description finds the description of an adapter, and its graph as it is serialised.
+// description returns the description of an adapter, and its serialised graph.
 func description(file []byte) (info, graph []byte, err error) {
 	graphs := 0
 	err = wire.Fields(file, func(num int, _, body []byte) error {
@@ -180,8 +181,8 @@ func description(file []byte) (info, graph []byte, err error) {
 	return info, graph, nil
 }
 
-// check reports the first thing that is wrong with a description. Modes, calibration and thresholds
-// are looked at by whoever uses them.
+// check returns the first problem of a description. Modes, calibration and thresholds are checked
+// by their users.
 func (a *AdapterInfo) check() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrAdapter, fmt.Sprintf(format, args...))
@@ -231,8 +232,8 @@ func (a *Adapter) readSignature() error {
 	return nil
 }
 
-// Taps returns the taps that the graph of a bundle with the given sum has, by precision of the
-// graph. ErrNoGraph: no graph has that sum.
+// Taps returns the taps of the bundle's graph with the given sum, and the graph's precision.
+// ErrNoGraph: no graph has that sum.
 func (m *Manifest) Taps(sum string) (precision string, taps []Tap, err error) {
 	for i := range m.Graphs {
 		if g := &m.Graphs[i]; g.SHA256 == sum {
@@ -242,10 +243,10 @@ func (m *Manifest) Taps(sum string) (precision string, taps []Tap, err error) {
 	return "", nil, fmt.Errorf("bundle %q: %w: none has the sha256 %.12s", m.Name, ErrNoGraph, sum)
 }
 
-// Tapped is Graph with taps among the outputs of the graph, by the names of their values, where the
-// graph that GraphPrecision names is the one with the given sum: of another one nobody knows where
-// they are. The computation is the same; what is shown is copied out of every run in addition. A
-// name that is no tap of the graph is left out.
+// Tapped is Graph with taps as additional outputs of the graph, under the names of their values, if
+// the graph that GraphPrecision selects has the given sum; the taps of another graph are unknown.
+// The computation is the same; the additional outputs are copied in every run. Names that are not
+// taps of the graph are ignored.
 func (b *Bundle) Tapped(precision, sum string, names []string) ([]byte, error) {
 	model, err := b.Graph(precision)
 	if err != nil || len(names) == 0 {
@@ -265,8 +266,8 @@ func (b *Bundle) Tapped(precision, sum string, names []string) ([]byte, error) {
 	return expose(model, shown), nil
 }
 
-// expose adds outputs to a serialised ModelProto: a second `graph` field, whose lists protobuf puts
-// behind those of the first (protobuf encoding guide, "Last One Wins").
+// expose adds outputs to a serialised ModelProto: a second `graph` field, whose lists protobuf
+// appends to those of the first (protobuf encoding guide, "Last One Wins").
 func expose(model []byte, taps []Tap) []byte {
 	var graph []byte
 	for _, t := range taps {

@@ -17,25 +17,25 @@ import (
 // ManifestFile is the name of the manifest inside a bundle.
 const ManifestFile = "bundle.yaml"
 
-// ErrChecksum reports a file whose size or SHA-256 is not what the manifest says.
+// ErrChecksum reports a file whose size or SHA-256 differs from the manifest.
 var ErrChecksum = errors.New("file does not match the manifest")
 
-// ErrNoGraph reports that a bundle has no graph of the precision asked for.
+// ErrNoGraph reports that a bundle has no graph of the requested precision.
 var ErrNoGraph = errors.New("no graph of this precision")
 
-// ErrNoTurns reports that a bundle has no head for turns of conversations.
+// ErrNoTurns reports that a bundle has no head for conversation turns.
 var ErrNoTurns = errors.New("no head for turns")
 
 // ErrNoScan reports that a bundle has no scanner of long prompts.
 var ErrNoScan = errors.New("no scanner of long prompts")
 
-// ErrNoFusion reports that a bundle has no fusion of what a guard finds.
+// ErrNoFusion reports that a bundle has no fusion for a guard.
 var ErrNoFusion = errors.New("no fusion")
 
-// ErrVocabulary reports a tokenizer that knows more ids than the graph.
+// ErrVocabulary reports a tokenizer with more ids than the graph.
 var ErrVocabulary = errors.New("tokenizer does not fit the graph")
 
-// Error is a problem with one file of a bundle, at Key where the file is a manifest.
+// Error is a problem of one file of a bundle, at Key if the file is a manifest.
 type Error struct {
 	File string
 	Key  string // path such as tasks[1].labels, or empty
@@ -57,11 +57,12 @@ func (e *Error) Unwrap() error { return e.Err }
 type Bundle struct {
 	Manifest Manifest
 	files    fs.FS
-	hub      *opened // what Open found in a Hugging Face folder; nil for bundles with a manifest
+	// the results of Open for a Hugging Face folder; nil for bundles with a manifest
+	hub *opened
 }
 
 // Load reads and checks the manifest at the root of files. Problems are *Error values, joined. The
-// other files are read, and verified, when they are asked for.
+// other files are read and verified on demand.
 func Load(files fs.FS) (*Bundle, error) {
 	data, err := fs.ReadFile(files, ManifestFile)
 	if err != nil {
@@ -101,13 +102,15 @@ func ParseManifest(data []byte) (*Manifest, error) {
 // Tokenizer reads and verifies the tokenizer.json.
 func (b *Bundle) Tokenizer() ([]byte, error) { return b.read(b.Manifest.Tokenizer.File) }
 
-// Scan reads and verifies the scanner of long prompts. ErrNoScan when the bundle has none.
+// Scan reads and verifies the scan table for long prompts. It returns ErrNoScan if the bundle has
+// none.
 func (b *Bundle) Scan() ([]byte, error) { return b.optional(b.Manifest.Scan, ErrNoScan) }
 
-// Turns reads and verifies the head for turns of conversations. ErrNoTurns when the bundle has none.
+// Turns reads and verifies the head for conversation turns. It returns ErrNoTurns if the bundle has
+// none.
 func (b *Bundle) Turns() ([]byte, error) { return b.optional(b.Manifest.Turns, ErrNoTurns) }
 
-// Fusion reads and verifies the fusion of what a guard finds. ErrNoFusion when the bundle has none.
+// Fusion reads and verifies the fusion for a guard. It returns ErrNoFusion if the bundle has none.
 func (b *Bundle) Fusion() ([]byte, error) { return b.optional(b.Manifest.Fusion, ErrNoFusion) }
 
 func (b *Bundle) optional(f File, without error) ([]byte, error) {
@@ -117,10 +120,10 @@ func (b *Bundle) optional(f File, without error) ([]byte, error) {
 	return b.read(f)
 }
 
-// Graph reads and verifies the graph that GraphPrecision names. Weights in files beside the graph
-// are put inside, so that the bytes are all that a session needs; that takes twice their size for
-// as long as the call lasts, and 2 GiB are the most. Errors: ErrNoGraph, and *Error values around
-// ErrChecksum, ErrGraph, ErrExternal or the file system's errors.
+// Graph reads and verifies the graph that GraphPrecision selects. External weights are moved into
+// it, so that a session needs only the result. During the call this takes twice their size; the
+// limit is 2 GiB. Errors: ErrNoGraph, and *Error values that wrap ErrChecksum, ErrGraph,
+// ErrExternal or the file system's errors.
 func (b *Bundle) Graph(precision string) ([]byte, error) {
 	g, err := b.graph(precision)
 	if err != nil {
@@ -144,10 +147,10 @@ func (b *Bundle) Graph(precision string) ([]byte, error) {
 	return model, nil
 }
 
-// GraphPrecision is the precision of the graph that Graph gives to who asks for precision (FP32,
-// FP16 or Int8): that one, or else FP32. An empty precision asks for the first graph of the
-// manifest. Graphs of half precision are only given to who asks for them: a CPU takes ten times as
-// long for them. ErrNoGraph when the bundle has none that fits.
+// GraphPrecision returns the precision of the graph that Graph returns for precision (FP32, FP16 or
+// Int8): that one, or else FP32. An empty precision selects the first graph of the manifest.
+// Half-precision graphs are only selected explicitly, because they take ten times as long on a CPU.
+// It returns ErrNoGraph if the bundle has none that fits.
 func (b *Bundle) GraphPrecision(precision string) (string, error) {
 	g, err := b.graph(precision)
 	if err != nil {
@@ -175,9 +178,8 @@ func (b *Bundle) graph(precision string) (*Graph, error) {
 	return nil, fmt.Errorf("bundle %q: %w: %s, it has %v", b.Manifest.Name, ErrNoGraph, precision, have)
 }
 
-// CheckVocabulary compares the number of ids that a tokenizer can give with the number that the
-// graphs know. ErrVocabulary when the tokenizer has more: its ids would point behind the table of
-// embeddings.
+// CheckVocabulary compares the number of ids of a tokenizer with that of the graphs. It returns
+// ErrVocabulary if the tokenizer has more, because these ids would be outside the embedding table.
 func (b *Bundle) CheckVocabulary(size int) error {
 	if known := b.Manifest.Vocab; known > 0 && size > known {
 		return &Error{File: b.Manifest.Tokenizer.Name, Err: fmt.Errorf("%w: %d ids, the graph knows %d", ErrVocabulary, size, known)}
@@ -185,8 +187,8 @@ func (b *Bundle) CheckVocabulary(size int) error {
 	return nil
 }
 
-// Verify reads every file that the manifest names and returns all problems, joined. Of a Hugging
-// Face folder without a record of sums it proves only that the files are there and can be read.
+// Verify reads every file in the manifest and returns all problems, joined. For a Hugging Face
+// folder without recorded sums it only checks that the files are readable.
 func (b *Bundle) Verify() error {
 	_, err := b.Tokenizer()
 	errs := []error{err}
@@ -208,7 +210,7 @@ func (b *Bundle) Verify() error {
 	return errors.Join(errs...)
 }
 
-// verifyGraph reads a graph and the files of its weights.
+// verifyGraph reads a graph and its external weights.
 func (b *Bundle) verifyGraph(g *Graph) error {
 	model, err := b.read(g.File)
 	if err != nil {
@@ -224,8 +226,8 @@ func (b *Bundle) verifyGraph(g *Graph) error {
 	return nil
 }
 
-// readWeights reads a file of external weights. A manifest must name it; in a Hugging Face folder
-// it has the sum of the record, if any.
+// readWeights reads a file of external weights. A manifest must list it; in a Hugging Face folder
+// it has the recorded sum, if any.
 func (b *Bundle) readWeights(name string) ([]byte, error) {
 	f := File{Name: name, Bytes: -1}
 	if b.hub != nil {
@@ -242,7 +244,7 @@ func (b *Bundle) readWeights(name string) ([]byte, error) {
 	return data, err
 }
 
-// weights finds a file of external weights; without one the name is empty.
+// weights finds a file of external weights; the name is empty if there is none.
 func (m *Manifest) weights(name string) File {
 	for _, g := range m.Graphs {
 		for _, w := range g.Weights {
@@ -254,7 +256,8 @@ func (m *Manifest) weights(name string) File {
 	return File{}
 }
 
-// read reads a file and compares it with its sum, where that is known. Bytes of -1 are any number.
+// read reads a file and compares it with its sum, if that is known. Bytes is -1 for an unknown
+// size.
 func (b *Bundle) read(f File) ([]byte, error) {
 	info, err := fs.Stat(b.files, f.Name)
 	if err != nil {
@@ -283,9 +286,9 @@ func (b *Bundle) read(f File) ([]byte, error) {
 	return data, nil
 }
 
-// readAll reads a file of about size bytes and shows each piece as it comes: it can be summed while
-// it is in the processor's cache, and the garbage collector, which cannot stop a goroutine that
-// copies, need not wait for the whole.
+// readAll reads a file of about size bytes and calls show for each piece as it arrives: it can be
+// hashed while it is in the processor's cache, and the garbage collector, which cannot stop a
+// goroutine during a copy, need not wait for the whole file.
 func readAll(file io.Reader, size int64, show func(piece []byte)) ([]byte, error) {
 	const piece = 256 << 10
 	data := make([]byte, 0, size+1)

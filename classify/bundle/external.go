@@ -12,7 +12,7 @@ import (
 	"signalbox/internal/wire"
 )
 
-// files lists the files that the weights are in, as paths of the bundle.
+// files lists the files of external weights, as paths in the bundle.
 func (g *graphFacts) files(graph string) ([]string, error) {
 	var out []string
 	for _, w := range g.external {
@@ -27,8 +27,8 @@ func (g *graphFacts) files(graph string) ([]string, error) {
 	return out, nil
 }
 
-// beside returns the path of a file in the folder of a graph, or below. Others are refused, as ONNX
-// Runtime refuses them: a graph must not read whatever its maker likes.
+// beside returns the path of a file in the folder of a graph, or below. Others are refused, as by
+// ONNX Runtime: a graph must not be able to read arbitrary files.
 func beside(graph, location string) (string, error) {
 	location = strings.TrimPrefix(location, "./")
 	if !fs.ValidPath(location) || location == "." {
@@ -37,14 +37,15 @@ func beside(graph, location string) (string, error) {
 	return path.Join(path.Dir(graph), location), nil
 }
 
-// inline returns a graph that holds its external weights itself. read returns the content of a file
-// of the bundle.
+// inline returns a graph that contains its external weights. read returns the content of a file of
+// the bundle.
 //
-// ONNX Runtime takes bytes, and so would have to find other files by itself, after whatever this
-// package has verified. So the weights move into the bytes: the initialisers that point elsewhere
-// are left out, and each comes back whole in a `graph` field of its own at the end; protobuf merges
-// the repeated occurrences of a message field and concatenates the lists in them (protobuf encoding
-// guide, "Last One Wins"). A serialised message has less than 2 GiB, so that is the limit.
+// ONNX Runtime receives bytes and would otherwise have to find other files itself, after this
+// package has verified them. The weights are therefore moved into the bytes: initialisers with
+// external data are removed, and each is added with its data in a `graph` field of its own at the
+// end; protobuf merges the repeated occurrences of a message field and concatenates the lists in
+// them (protobuf encoding guide, "Last One Wins"). A serialised message is limited to 2 GiB, and so
+// is the result.
 func inline(graph string, model []byte, g *graphFacts, read func(name string) ([]byte, error)) ([]byte, error) {
 	content, sizes, total, err := g.load(graph, read)
 	if err != nil {
@@ -79,7 +80,7 @@ func inline(graph string, model []byte, g *graphFacts, read func(name string) ([
 	return out, nil
 }
 
-// load reads the files of the external weights and resolves how many bytes each has.
+// load reads the files of the external weights and determines the size of each.
 func (g *graphFacts) load(graph string, read func(name string) ([]byte, error)) (content map[string][]byte, sizes []int64, total int64, err error) {
 	content = map[string][]byte{}
 	sizes = make([]int64, len(g.external))
@@ -109,8 +110,8 @@ func (g *graphFacts) load(graph string, read func(name string) ([]byte, error)) 
 	return content, sizes, total, nil
 }
 
-// withoutExternal appends model to dst without the initialisers whose numbers are elsewhere, and
-// returns those by name, without the fields that say where.
+// withoutExternal appends model to dst without the initialisers with external data, and returns
+// those by name, without the fields for the location.
 func withoutExternal(dst, model []byte) (out []byte, headers map[string][]byte, err error) {
 	headers = map[string][]byte{}
 	err = wire.Fields(model, func(num int, field, body []byte) error {
@@ -142,8 +143,8 @@ func withoutExternal(dst, model []byte) (out []byte, headers map[string][]byte, 
 	return dst, headers, nil
 }
 
-// externalHeader returns the name, type and shape of an initialiser whose numbers are elsewhere,
-// and nil for others.
+// externalHeader returns the name, type and shape of an initialiser with external data, and nil for
+// others.
 func externalHeader(init []byte) (name string, header []byte, err error) {
 	external := false
 	header = []byte{}

@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxConfigBytes bounds the JSON files of a folder, tokenizer.json aside.
+// maxConfigBytes is the maximum size of the JSON files of a folder, except tokenizer.json.
 const maxConfigBytes = 16 << 20
 
 // Files of Hugging Face folders.
@@ -24,7 +24,7 @@ const (
 	pullRecord   = ".signalbox.json"
 )
 
-// modelConfig is what config.json says about a model.
+// modelConfig is the content of config.json.
 type modelConfig struct {
 	Architectures []string       `json:"architectures"`
 	ModelType     string         `json:"model_type"`
@@ -37,8 +37,8 @@ type modelConfig struct {
 	EndID         jsontext.Value `json:"eos_token_id"` // a number, a list or null
 }
 
-// tokenizerConfig is what tokenizer_config.json says. The length is a number beyond any integer
-// where there is no limit.
+// tokenizerConfig is the content of tokenizer_config.json. The length is a number larger than any
+// integer if there is no limit.
 type tokenizerConfig struct {
 	MaxLength float64 `json:"model_max_length"`
 }
@@ -49,8 +49,8 @@ type sentenceModule struct {
 	Type string `json:"type"`
 }
 
-// poolingConfig is the config.json of a pooling module, in the older form, a truth value for each
-// way, or the newer one.
+// poolingConfig is the config.json of a pooling module, in the older form, a boolean for each way,
+// or the newer one.
 type poolingConfig struct {
 	Mode          string `json:"pooling_mode"`
 	CLS           bool   `json:"pooling_mode_cls_token"`
@@ -66,23 +66,23 @@ type poolingConfig struct {
 type folder struct {
 	files  fs.FS
 	config modelConfig
-	labels []string // in the order of the logits, nil when none are told
+	labels []string // in the order of the logits, nil if there are none
 
 	sentences bool // a sentence-transformers model
 	dense     bool // with layers behind the pooling
 	pooling   Pooling
-	noPrompt  bool // the prompt's tokens are left out when pooling
+	noPrompt  bool // the prompt's tokens are excluded from pooling
 	prompts   map[string]string
 	prompt    string // name of the default prompt
-	positions int    // the longest row that the model can read, in tokens, 0 when that is not known
-	limits    []int  // the longest rows that the files ask for, in tokens
+	positions int    // the maximum row length of the model, in tokens, 0 if not known
+	limits    []int  // the row lengths requested by the files, in tokens
 	layers    []int  // exits of a two-dimensional Matryoshka model
 	record    map[string]File
 	revision  string
 	license   string
 }
 
-// readFolder reads everything but graphs and tokenizer.
+// readFolder reads everything except graphs and tokenizer.
 func readFolder(files fs.FS) (*folder, error) {
 	f := &folder{files: files}
 	steps := []func() error{f.readConfig, f.readLabels, f.readSentences, f.readLimits, f.readLayers, f.readRecord, f.readCard}
@@ -96,7 +96,7 @@ func readFolder(files fs.FS) (*folder, error) {
 	return f, nil
 }
 
-// readJSON decodes a file, and reports whether it is there.
+// readJSON decodes a file, and reports whether it exists.
 func (f *folder) readJSON(name string, to any) (bool, error) {
 	data, err := readBounded(f.files, name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -136,7 +136,7 @@ func (f *folder) readConfig() error {
 	return nil
 }
 
-// readLabels asks every file that may know the labels and lets them agree.
+// readLabels reads the labels from every file that may have them, and merges them.
 func (f *folder) readLabels() error {
 	var all []labelSource
 	for _, name := range append([]string{configFile}, mappingFiles...) {
@@ -162,7 +162,7 @@ func (f *folder) readLabels() error {
 	return err
 }
 
-// readSentences reads what the sentence-transformers library keeps beside a model.
+// readSentences reads the files of the sentence-transformers library.
 func (f *folder) readSentences() error {
 	var modules []sentenceModule
 	ok, err := f.readJSON("modules.json", &modules)
@@ -227,7 +227,7 @@ func (f *folder) readPooling(name string) error {
 	return nil
 }
 
-// readLimits collects what the files say about the longest row.
+// readLimits collects the row lengths in the files.
 func (f *folder) readLimits() error {
 	var tokenizer tokenizerConfig
 	if _, err := f.readJSON(limitsFile, &tokenizer); err != nil {
@@ -279,7 +279,7 @@ func (f *folder) readLayers() error {
 	return nil
 }
 
-// readRecord reads what `signalbox models pull` noted about the files.
+// readRecord reads what `signalbox models pull` recorded about the files.
 func (f *folder) readRecord() error {
 	record, err := readRecord(f.files)
 	if record != nil {
@@ -289,7 +289,7 @@ func (f *folder) readRecord() error {
 	return err
 }
 
-// readCard takes the licence from the head of the model card, where the record has none.
+// readCard reads the licence from the head of the model card, if the record has none.
 func (f *folder) readCard() error {
 	if f.license != "" {
 		return nil
@@ -314,8 +314,8 @@ func (f *folder) readCard() error {
 	return nil
 }
 
-// kind tells what the model computes, from its architecture and the files beside it. It is empty
-// when they do not tell.
+// kind returns what the model computes, from its architecture and the files next to it; empty if
+// they do not determine it.
 func (f *folder) kind() Kind {
 	for _, a := range f.config.Architectures {
 		switch {
@@ -335,8 +335,8 @@ func (f *folder) kind() Kind {
 	return ""
 }
 
-// poolingOf is how the model's tokens are pooled. Without a file that says so it is known for types
-// of models with one usual way only.
+// poolingOf returns how the model's tokens are pooled. Without a file that defines it, it is only
+// known for model types with a single usual way.
 func (f *folder) poolingOf() Pooling {
 	if f.pooling != "" {
 		return f.pooling
@@ -350,8 +350,8 @@ func (f *folder) poolingOf() Pooling {
 	return ""
 }
 
-// prefix is the text that the model wants before a request: its default prompt, else the one for
-// queries, because every text that signalbox compares is a request.
+// prefix returns the text that the model needs before a request: its default prompt, else the one
+// for queries, because every text that signalbox compares is a request.
 func (f *folder) prefix() string {
 	if p, ok := f.prompts[f.prompt]; ok {
 		return p

@@ -13,11 +13,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// ErrLabels reports labels that cannot be used: two files that disagree, indices with gaps, none at
-// all, or a label whose meaning has to be told.
+// ErrLabels reports unusable labels: two files that disagree, indices with gaps, none at all, or a
+// label whose meaning has to be configured.
 var ErrLabels = errors.New("labels")
 
-// maxLabels bounds the labels of one task.
+// maxLabels is the maximum number of labels of one task.
 const maxLabels = 4096
 
 // mappingFiles are the names under which published models keep their labels beside config.json.
@@ -28,15 +28,15 @@ var mappingFiles = []string{
 	"fact_check_mapping.json", "feedback_mapping.json", "complexity_mapping.json", "intent_mapping.json",
 }
 
-// The two directions in which a mapping can be written, by its key: label_to_idx, category_to_id,
-// label2id; idx_to_label, id_to_category, id2label.
+// The two directions of a mapping, by its key: label_to_idx, category_to_id, label2id;
+// idx_to_label, id_to_category, id2label.
 var (
 	toIndexKey = regexp.MustCompile(`^[A-Za-z_]+(_to_|2)(id|idx|index)$`)
 	toLabelKey = regexp.MustCompile(`^(id|idx|index)(_to_|2)[A-Za-z_]+$`)
 	generic    = regexp.MustCompile(`^(?i:LABEL|CLASS)_[0-9]+$|^[0-9]{1,4}$`)
 )
 
-// labelSource is one place that tells the labels, in the order of the logits.
+// labelSource is one source of the labels, in the order of the logits.
 type labelSource struct {
 	file, key string
 	labels    []string
@@ -49,13 +49,13 @@ func (s *labelSource) String() string {
 	return s.file + ": " + s.key
 }
 
-// isGeneric reports whether the labels are what tools write when nobody named them.
+// isGeneric reports whether the labels are the default names of tools.
 func (s *labelSource) isGeneric() bool {
 	return !slices.ContainsFunc(s.labels, func(l string) bool { return !generic.MatchString(l) })
 }
 
-// readMappings finds every mapping in a JSON object: all members whose name says what they are, or,
-// when there is none, the object itself. Problems are *Error values.
+// readMappings finds every mapping in a JSON object: all members whose name identifies them as one,
+// or, if there is none, the object itself. Problems are *Error values.
 func readMappings(file string, data []byte) ([]labelSource, error) {
 	var members map[string]jsontext.Value
 	if err := json.Unmarshal(data, &members); err != nil {
@@ -99,7 +99,7 @@ func readMappingFile(file string, data []byte) ([]labelSource, error) {
 	return []labelSource{{file, "", labels}}, nil
 }
 
-// readToIndex reads {"label": index}; an index may be a number or the text of one. Null gives none.
+// readToIndex reads {"label": index}; an index may be a number or its text. Null means none.
 func readToIndex(data []byte) ([]string, error) {
 	var byLabel map[string]jsontext.Value
 	if err := json.Unmarshal(data, &byLabel); err != nil || byLabel == nil {
@@ -120,7 +120,7 @@ func readToIndex(data []byte) ([]string, error) {
 	return inOrder(byIndex)
 }
 
-// readToLabel reads {"index": "label"}, or a list of labels. Null gives none.
+// readToLabel reads {"index": "label"}, or a list of labels. Null means none.
 func readToLabel(data []byte) ([]string, error) {
 	if jsontext.Value(data).Kind() == '[' {
 		var labels []string
@@ -177,8 +177,8 @@ func inOrder(byIndex map[int]string) ([]string, error) {
 	return labels, nil
 }
 
-// mergeLabels returns what all sources agree on. Generic names give way to real ones. It returns
-// nil when there is no source.
+// mergeLabels returns the labels on which all sources agree. Real names take precedence over
+// generic ones. It returns nil if there is no source.
 func mergeLabels(sources []labelSource) ([]string, error) {
 	var found *labelSource
 	for i := range sources {
@@ -200,7 +200,7 @@ func mergeLabels(sources []labelSource) ([]string, error) {
 	return found.labels, nil
 }
 
-// disagree compares two sources, whatever the case and the separators of their labels. Its error is
+// disagree compares two sources, ignoring the case and the separators of their labels. Its error is
 // about b and names a too.
 func disagree(a, b *labelSource) error {
 	bad := func(format string, args ...any) error {

@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// What a folder lacks, in words for whoever put it there: each says what to do.
+// What a folder lacks, in words for the person who put it there, with what to do.
 
-// wholeFolder says what a folder in the layout of Hugging Face consists of.
+// wholeFolder describes the contents of a folder in the layout of Hugging Face.
 const wholeFolder = "a model's folder holds config.json, tokenizer.json and a graph such as model.onnx; " +
 	"`signalbox models pull ORG/NAME` fetches them"
 
-// mostNamed is how many files a message names.
+// mostNamed is the maximum number of files that a message lists.
 const mostNamed = 5
 
-// noGraph is the error for a folder without a graph in dirs.
+// noGraph returns the error for a folder without a graph in dirs.
 func (f *folder) noGraph(dirs []string) error {
 	places := make([]string, len(dirs))
 	for i, d := range dirs {
@@ -39,7 +39,7 @@ func (f *folder) noGraph(dirs []string) error {
 	return fmt.Errorf("%w: no graph in %s (%s); %s", ErrLayout, where, what, do)
 }
 
-// otherGraphs lists graphs with other names, but for those that need the operators of one vendor.
+// otherGraphs lists graphs with other names, except those that need the operators of one vendor.
 func (f *folder) otherGraphs() []string {
 	var found []string
 	_ = fs.WalkDir(f.files, ".", func(name string, d fs.DirEntry, err error) error {
@@ -59,7 +59,7 @@ func (f *folder) otherGraphs() []string {
 	return found
 }
 
-// export tells how a graph is made of weights of PyTorch; empty where there are none.
+// export explains how to make a graph from PyTorch weights; empty if there are none.
 func (f *folder) export() string {
 	weights := f.first("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin")
 	if weights == "" {
@@ -77,7 +77,7 @@ func (f *folder) export() string {
 		"optimum-cli export onnx --model . --task %s .", weights, task)
 }
 
-// noTokenizer tells how a tokenizer.json is had, of an older form where that is there.
+// noTokenizer explains how to get a tokenizer.json, from an older form if the folder has one.
 func (f *folder) noTokenizer() string {
 	old := f.first("vocab.txt", "vocab.json", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model", "spm.model")
 	if old == "" {
@@ -87,7 +87,7 @@ func (f *folder) noTokenizer() string {
 		`python -c "from transformers import AutoTokenizer as A; A.from_pretrained('.').save_pretrained('.')"`, old)
 }
 
-// first is the first of the named files that is there, or empty.
+// first returns the first of the named files that exists, or an empty string.
 func (f *folder) first(names ...string) string {
 	for _, name := range names {
 		if info, err := fs.Stat(f.files, name); err == nil && info.Mode().IsRegular() {
@@ -97,8 +97,9 @@ func (f *folder) first(names ...string) string {
 	return ""
 }
 
-// hollow says why a file holds nothing of what its name promises: it is empty, or a pointer of Git
-// LFS, which a clone without LFS has in the place of large files. Empty when neither is so.
+// hollow returns why a file lacks the content that its name promises: it is empty, or a Git LFS
+// pointer, which a clone without LFS contains instead of large files. The result is empty if
+// neither applies.
 func hollow(files fs.FS, name string) string {
 	file, err := files.Open(name)
 	if err != nil {

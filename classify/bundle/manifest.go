@@ -9,7 +9,7 @@ const (
 	minSkeleton  = 24    // the smallest skeleton that can be read, and special tokens
 )
 
-// outsideTag labels a token that is part of no span (Ramshaw and Marcus 1995).
+// outsideTag labels a token outside of all spans (Ramshaw and Marcus 1995).
 const outsideTag = "O"
 
 // The precisions of graphs.

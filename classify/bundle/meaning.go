@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The names of tasks whose labels have a meaning to signalbox.
+// The names of tasks whose labels have a meaning in signalbox.
 const (
 	taskDomain     = "domain"
 	taskJailbreak  = "jailbreak"
@@ -19,7 +19,7 @@ const (
 	taskGrounding  = "grounding"
 )
 
-// Labels of the contract with a role in this file.
+// Labels of the contract that this file uses.
 const (
 	labelJailbreak = "jailbreak"
 	labelInjection = "injection"
@@ -39,7 +39,7 @@ var domains = []string{
 	"law", "math", "other", "philosophy", "physics", "psychology",
 }
 
-// PIITypes returns the types of personal data that signalbox knows, sorted. The caller owns the
+// PIITypes returns the types of personal data that signalbox defines, sorted. The caller owns the
 // slice.
 func PIITypes() []string { return slices.Clone(piiTypes) }
 
@@ -115,8 +115,8 @@ func givesPairs(labels []string) bool {
 	return len(labels) > 0
 }
 
-// meaningOf translates the labels of a model into those of the contract, in t, and finds the label
-// that yes-or-no tasks look for. positive is the answer of whoever configured it, or empty.
+// meaningOf translates the labels of a model into those of the contract, in t, and finds the
+// positive label of yes-or-no tasks. positive is the configured one, or empty.
 func meaningOf(t *Task, labels []string, renames map[string]string, positive string) error {
 	t.Labels = make([]string, len(labels))
 	for i, l := range labels {
@@ -179,9 +179,9 @@ func complexityOf(t *Task) error {
 	return nil
 }
 
-// binary finds the positive label of a yes-or-no task and gives the labels of two-label models the
-// names of the contract. A model with several labels that could be meant, or none, needs an answer
-// from its user: taking one of two kinds of attack would let the other pass.
+// binary finds the positive label of a yes-or-no task and renames the labels of two-label models to
+// those of the contract. If several labels of a model could be meant, or none, it has to be
+// configured: choosing one of two kinds of attack would ignore the other.
 func binary(t *Task, positive string, yes, no []string, nameYes, nameNo string) error {
 	at := slices.Index(t.Labels, positive)
 	if positive != "" && at < 0 {
@@ -210,8 +210,8 @@ func binary(t *Task, positive string, yes, no []string, nameYes, nameNo string) 
 	return nil
 }
 
-// groundingOf finds the label of unsupported tokens. Two classes without names are those of the
-// models that made this kind of task known, HaluGate and LettuceDetect: 1 is unsupported.
+// groundingOf finds the label of unsupported tokens. Two classes without names are interpreted as
+// in the best-known models for this task, HaluGate and LettuceDetect: 1 is unsupported.
 func groundingOf(t *Task, positive string) error {
 	if positive == "" && len(t.Labels) == 2 && (&labelSource{labels: t.Labels}).isGeneric() {
 		t.Labels, t.Positive = []string{labelSupported, labelUnsupported}, labelUnsupported
@@ -222,9 +222,9 @@ func groundingOf(t *Task, positive string) error {
 
 func isNumber(label string) bool { return strings.Trim(label, "0123456789") == "" }
 
-// tagsOf brings the labels of a token task into BIO form, with the contract's types where it knows
-// them. Tags of other schemes are told by their prefix: in BIOES and BILOU S and U begin a span of
-// one token, E and L continue one. Types without a prefix continue a span (IO).
+// tagsOf converts the labels of a token task to BIO form, with the contract's types where it
+// defines them. Tags of other schemes are recognised by their prefix: in BIOES and BILOU S and U
+// begin a span of one token, E and L continue one. Types without a prefix continue a span (IO).
 func tagsOf(t *Task) error {
 	for i, l := range t.Labels {
 		if fold(l) == "o" {
@@ -249,7 +249,7 @@ func tagsOf(t *Task) error {
 	return nil
 }
 
-// piiType gives a type its name in the contract; types that it does not know keep theirs.
+// piiType returns the contract's name of a type; types that it does not define keep theirs.
 func piiType(name string) string {
 	upper := strings.ToUpper(strings.ReplaceAll(fold(name), " ", "_"))
 	if slices.Contains(piiTypes, upper) {

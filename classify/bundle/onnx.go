@@ -14,11 +14,11 @@ import (
 	"signalbox/internal/tensor"
 )
 
-// ErrGraph reports a file that is no ONNX graph: truncated, corrupt or something else.
+// ErrGraph reports a file that is not an ONNX graph: truncated, corrupt or something else.
 var ErrGraph = errors.New("not an ONNX graph")
 
-// ErrExternal reports weights in a file beside the graph that cannot be had: the file is missing,
-// too short, outside the folder, or there are too many of them for one graph in memory.
+// ErrExternal reports unavailable external weights: the file is missing, too short, outside the
+// folder, or they are too large for one graph in memory.
 var ErrExternal = errors.New("external weights")
 
 // Field numbers of onnx.proto3 (onnx/onnx 1.23, IR version 13) and values in them.
@@ -46,18 +46,18 @@ const (
 	maxExternalEntries = 16
 )
 
-// MaxGraphBytes bounds a graph and its weights, exclusively: a message of protobuf is shorter than
-// 2 GiB.
+// MaxGraphBytes is the exclusive limit for a graph with its weights: a protobuf message is shorter
+// than 2 GiB.
 const MaxGraphBytes = math.MaxInt32
 
-// graphFacts is what a graph says about itself, its weights left aside.
+// graphFacts is the description in a graph, without its weights.
 type graphFacts struct {
 	inputs, outputs []tensor.Spec
 	weights         map[string]bool // names of initialisers; inputs of that name are optional
 	external        []externalWeights
 }
 
-// externalWeights is one initialiser whose numbers are in another file.
+// externalWeights is one initialiser with external data.
 type externalWeights struct {
 	name     string
 	location string // relative to the graph's folder
@@ -65,11 +65,11 @@ type externalWeights struct {
 	length   int64 // -1: to the end of the file
 }
 
-// scanner walks through the fields of a serialised message without holding it in memory: what
-// nobody asks for is skipped, by seeking where the file can.
+// scanner iterates over the fields of a serialised message without holding it in memory: unneeded
+// parts are skipped, by seeking if the file supports it.
 type scanner struct {
 	r    *bufio.Reader
-	seek io.ReadSeeker // nil when the file cannot
+	seek io.ReadSeeker // nil if the file cannot seek
 	off  int64
 }
 
@@ -105,8 +105,8 @@ func readGraphFacts(r io.Reader, size int64) (*graphFacts, error) {
 	return g, nil
 }
 
-// message calls visit for each field up to end: v holds a varint, stop is where the bytes of a
-// length-delimited field end. visit may read on up to there; the rest is skipped.
+// message calls visit for each field up to end: v holds a varint, stop is the end of a
+// length-delimited field. visit may read up to there; the rest is skipped.
 func (s *scanner) message(end int64, visit func(num int, v uint64, stop int64) error) error {
 	for s.off < end {
 		num, v, stop, err := s.field(end)
@@ -123,7 +123,7 @@ func (s *scanner) message(end int64, visit func(num int, v uint64, stop int64) e
 	return nil
 }
 
-// field reads the head of a field, and all of a varint.
+// field reads the head of a field, and a varint completely.
 func (s *scanner) field(end int64) (num int, v uint64, stop int64, err error) {
 	tag, err := s.varint(end)
 	if err != nil {
@@ -262,8 +262,8 @@ func readTensorType(s *scanner, end int64, v *tensor.Spec) error {
 	})
 }
 
-// seamType translates a value of TensorProto.DataType into the type in which package gpu hands
-// such a value over.
+// seamType converts a value of TensorProto.DataType to the type in which package gpu returns such a
+// value.
 func seamType(elem uint64) tensor.DType {
 	switch elem {
 	case 1, 10, 11, 16: // float, float16, double, bfloat16

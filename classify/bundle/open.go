@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// ErrLayout reports a folder that is neither a bundle nor a Hugging Face model that can be used.
+// ErrLayout reports a folder that is neither a bundle nor a usable Hugging Face model.
 var ErrLayout = errors.New("no model that can be used")
 
 const (
@@ -24,70 +24,68 @@ const (
 	hubTemperature = 1
 )
 
-// hubCanary is the text that a Hugging Face model has to give some answer to.
+// hubCanary is the text for which a Hugging Face model has to return some valid answer.
 const hubCanary = "What is the derivative of x squared?"
 
-// OpenOptions says what a Hugging Face folder is used for, and overrides what is found there.
-// Bundles with a manifest say all of it themselves. The zero value of each field but Task means
-// "found out".
+// OpenOptions define the use of a Hugging Face folder, and override what is found there. Bundles
+// with a manifest need none of them. The zero value of each field except Task means "detect".
 type OpenOptions struct {
 	// Task is the name of the task, required: domain, jailbreak, injection, pii, complexity,
 	// factcheck, embedding, intent or grounding, whose kinds and labels have a meaning, or another
 	// name. A model for grounding judges the tokens of an answer (token) or pairs of a premise and
 	// a claim (pair).
 	Task string
-	// Kind is what the model computes. Default: what config.json, the files beside it and the graph
-	// say.
+	// Kind is what the model computes. Default: derived from config.json, the files next to it and
+	// the graph.
 	Kind Kind
 	// Name is the name of the bundle in metrics and errors. Default: Task.
 	Name string
 	// Labels renames labels of the model before they get a meaning, such as LABEL_1 to jailbreak.
 	Labels map[string]string
-	// Positive is the label that a yes-or-no task looks for. Default for jailbreak, injection,
-	// factcheck and grounding: the one of the two whose name is known to mean that; for grounding,
-	// 1 of two without names.
+	// Positive is the positive label of a yes-or-no task. Default for jailbreak, injection,
+	// factcheck and grounding: the one of the two with a known name; for grounding, 1 of two
+	// without names.
 	Positive string
 	// Template is how evidence and question are laid out for models that judge the tokens of an
 	// answer. Default: Passages.
 	Template Template
 	// Pooling is how an embedding model's tokens become a vector. Default: its pooling module, or
-	// the way of its type (Qwen3 the last token; EmbeddingGemma and ModernBERT the mean), or none
-	// where the graph pools.
+	// the usual way of its type (Qwen3 the last token; EmbeddingGemma and ModernBERT the mean), or
+	// none if the graph pools.
 	Pooling Pooling
-	// Dims cuts vectors to their first Dims numbers. Default: whole vectors.
+	// Dims truncates vectors to their first Dims numbers. Default: whole vectors.
 	Dims int
 	// Prefix is put before every text of an embedding model. Default: its default prompt, else its
 	// prompt for queries, else nothing.
 	Prefix *string
 	// Layer is the exit of a two-dimensional Matryoshka model. Default: the deepest.
 	Layer int
-	// MaxTokens is the longest row, 8 to 32768, and never more than the model has positions.
-	// Default: what the files say, at most 32768.
+	// MaxTokens is the maximum row length, 8 to 32768, and never more than the model has positions.
+	// Default: from the files, at most 32768.
 	MaxTokens int
-	// Window says how long texts are read; each of its fields that is zero has a default: 512
-	// tokens or a row, a stride of three quarters, 4 windows and their mean, all windows for
-	// jailbreak, injection and token tasks, and for the first two the maximum. Token models for
-	// grounding read rows of up to 4096 tokens.
+	// Window is how long texts are read. Each zero field has a default: 512 tokens or a row, a
+	// stride of three quarters, 4 windows and their mean; all windows for jailbreak, injection and
+	// token tasks, and for the first two the maximum. Token models for grounding read rows of up to
+	// 4096 tokens.
 	Window Window
-	// Threshold is the probability from which an answer counts. Default 0.5, which nobody
+	// Threshold is the probability from which an answer counts. Default 0.5, which is not
 	// calibrated.
 	Threshold float64
 	// Temperature divides the logits. Default 1.
 	Temperature float64
 }
 
-// opened is what Open knows besides the manifest; Resolve needs it.
+// opened is additional information of Open for Resolve.
 type opened struct {
 	folder  *folder
 	options OpenOptions
-	kind    Kind // "" when only the graph can tell
+	kind    Kind // "" if only the graph can determine it
 }
 
-// Open reads a bundle when files has a bundle.yaml at its root, and a Hugging Face folder
-// otherwise. The manifest of the latter is complete: inputs and outputs are read from the graph.
-// Problems are *Error values, joined, around ErrLayout, ErrLabels, ErrGraph, ErrExternal,
-// ErrSignature, or errors of the file system. The files that no manifest sums are checked when they
-// are read.
+// Open reads a bundle if files has a bundle.yaml at its root, and a Hugging Face folder otherwise.
+// The manifest of the latter is complete: inputs and outputs are read from the graph. Problems are
+// *Error values, joined, that wrap ErrLayout, ErrLabels, ErrGraph, ErrExternal, ErrSignature, or
+// errors of the file system. Files without a sum in a manifest are checked when they are read.
 func Open(files fs.FS, o OpenOptions) (*Bundle, error) {
 	if _, err := fs.Stat(files, ManifestFile); err == nil {
 		return Load(files)
@@ -136,7 +134,7 @@ func (o *OpenOptions) validate() error {
 	return errors.Join(c.errs...)
 }
 
-// plain is an error of a file system without the name of the call that failed and of the file.
+// plain returns an error of a file system without the names of the failed call and of the file.
 func plain(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fs.ErrNotExist
@@ -144,7 +142,7 @@ func plain(err error) error {
 	return err
 }
 
-// kindOf weighs what the options, the task and the folder say against each other.
+// kindOf reconciles the options, the task and the folder.
 func kindOf(f *folder, o *OpenOptions) (Kind, error) {
 	found := cmp.Or(o.Kind, f.kind())
 	var natural Kind
@@ -170,7 +168,7 @@ func kindOf(f *folder, o *OpenOptions) (Kind, error) {
 	return cmp.Or(found, natural), nil
 }
 
-// describe makes the manifest, but for what the graph's signature tells.
+// describe makes the manifest, except for what the graph's signature provides.
 func (b *Bundle) describe() error {
 	f, o := b.hub.folder, &b.hub.options
 	graphs, err := f.findGraphs(o.Layer)
@@ -211,7 +209,7 @@ var hubGraphs = []Graph{
 	{File: File{Name: "model_fp16.onnx"}, Precision: FP16},
 }
 
-// findGraphs lists the graphs, the first of each precision that is there.
+// findGraphs lists the graphs, the first existing one of each precision.
 func (f *folder) findGraphs(layer int) ([]Graph, error) {
 	dirs := []string{"", "onnx"}
 	switch {
@@ -265,7 +263,7 @@ func (f *folder) findTokenizer() (File, error) {
 	return file, err
 }
 
-// describeFile returns a file with its sum from the record, or else with its size alone.
+// describeFile returns a file with its recorded sum, or else with its size only.
 func (f *folder) describeFile(name string) (File, error) {
 	info, err := fs.Stat(f.files, name)
 	if err == nil && !info.Mode().IsRegular() {
@@ -280,8 +278,8 @@ func (f *folder) describeFile(name string) (File, error) {
 	return File{Name: name, Bytes: info.Size()}, nil
 }
 
-// readSignature reads what a graph says about itself, without its weights, and looks for the files
-// of those that are elsewhere.
+// readSignature reads the description in a graph, without its weights, and checks that the files of
+// external weights exist.
 func (b *Bundle) readSignature(g *Graph) (*graphFacts, error) {
 	file, err := b.files.Open(g.Name)
 	if err != nil {
@@ -319,8 +317,8 @@ func (b *Bundle) readSignature(g *Graph) (*graphFacts, error) {
 	return facts, nil
 }
 
-// endOfText finds the token that a model whose vector is that of the last token wants behind a
-// text: none when its tokenizer adds a token there by itself.
+// endOfText returns the token that a model with last-token pooling needs after a text: none if its
+// tokenizer adds one itself.
 func (b *Bundle) endOfText() (int64, error) {
 	data, err := b.Tokenizer()
 	if err != nil {
@@ -360,7 +358,7 @@ type postProcessor struct {
 	Processors []postProcessor             `json:"processors"`
 }
 
-// endsRows reports whether the processor puts a token at the end of every row.
+// endsRows reports whether the processor adds a token at the end of every row.
 func (p *postProcessor) endsRows() bool {
 	switch p.Type {
 	case "BertProcessing", "RobertaProcessing":

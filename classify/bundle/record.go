@@ -8,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// pulled is the content of .signalbox.json, which `signalbox models pull` leaves beside what it
-// downloaded. It has more members than these.
+// pulled is the content of .signalbox.json, which `signalbox models pull` writes next to the
+// downloaded files. It has further members.
 type pulled struct {
 	Commit  string       `json:"commit"`
 	License string       `json:"license"`

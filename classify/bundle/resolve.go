@@ -10,7 +10,7 @@ import (
 	"signalbox/internal/tensor"
 )
 
-// ErrSignature reports a graph whose inputs or outputs are not those of its task.
+// ErrSignature reports a graph whose inputs or outputs do not fit its task.
 var ErrSignature = errors.New("inputs or outputs do not fit the task")
 
 // Names that exporters give to what they mean, in the order of preference.
@@ -29,10 +29,10 @@ var (
 )
 
 // Resolve completes the manifest of a Hugging Face folder with the inputs and outputs of one of its
-// graphs: names, kind, pooling, lengths. Open has done it for the first graph; it is for another
-// one, such as half precision, whose session was opened, and must come before the bundle is shared.
-// For a bundle with a manifest of its own it changes nothing. Problems are *Error values, joined,
-// around ErrSignature or ErrLabels; the manifest is as it was then.
+// graphs: names, kind, pooling, lengths. Open has done it for the first graph. Call it for another
+// one, such as half precision, whose session was opened, before the bundle is shared. It has no
+// effect on a bundle with a manifest of its own. Problems are *Error values, joined, that wrap
+// ErrSignature or ErrLabels; the manifest is then unchanged.
 func (b *Bundle) Resolve(inputs, outputs []tensor.Spec) error {
 	if b.hub == nil {
 		return nil
@@ -56,7 +56,7 @@ func (b *Bundle) Resolve(inputs, outputs []tensor.Spec) error {
 	return nil
 }
 
-// resolver finds out what the inputs and outputs of one graph are.
+// resolver determines the meaning of the inputs and outputs of one graph.
 type resolver struct {
 	bundle  *Bundle
 	folder  *folder
@@ -102,8 +102,8 @@ func (r *resolver) inputs(specs []tensor.Spec) (Inputs, error) {
 	return in, nil
 }
 
-// isCache reports whether an input takes the keys and values of earlier tokens, of which there are
-// none: package gpu gives such inputs empty.
+// isCache reports whether an input is a cache of keys and values of earlier tokens: package gpu
+// passes such inputs empty.
 func isCache(s *tensor.Spec) bool {
 	return strings.HasPrefix(s.Name, "past_key_values.") && s.DType == tensor.Float32 &&
 		len(s.Shape) == 4 && s.Shape[1] > 0 && s.Shape[2] == tensor.Dynamic && s.Shape[3] > 0
@@ -146,12 +146,12 @@ func (r *resolver) task(maxTokens int) (*Task, error) {
 	return t, nil
 }
 
-// defaultLabels is how many labels a model of Hugging Face's library has when nobody says it
-// (num_labels of PretrainedConfig). The library does not write what is its default.
+// defaultLabels is the number of labels of a Hugging Face model without num_labels (the default of
+// PretrainedConfig, which the library does not write).
 const defaultLabels = 2
 
-// unnamed are the labels of a folder that names none: LABEL_0 and so on, as Hugging Face's library
-// calls them then. How many there are tells the output, else num_labels.
+// unnamed returns the labels for a folder without names: LABEL_0 and so on, as in Hugging Face's
+// library. Their number comes from the output, else from num_labels.
 func (r *resolver) unnamed(out *tensor.Spec) ([]string, error) {
 	bad := func(format string, args ...any) ([]string, error) {
 		return nil, &Error{
@@ -179,7 +179,7 @@ func (r *resolver) unnamed(out *tensor.Spec) ([]string, error) {
 }
 
 // judge sets what is different for a task that judges an answer: rows hold evidence and answer
-// together, and fewer windows see more of both.
+// together, and fewer, longer windows see more of both.
 func (r *resolver) judge(t *Task, maxTokens int) {
 	t.Template = cmp.Or(r.o.Template, Passages)
 	if r.o.Window.Tokens == 0 {
@@ -208,8 +208,8 @@ func (r *resolver) window(maxTokens int) Window {
 	return w
 }
 
-// kindOfOutputs tells from the outputs alone: a graph with as many numbers at the end as there are
-// labels classifies, anything else embeds.
+// kindOfOutputs derives the kind from the outputs alone: a graph whose last dimension is the number
+// of labels classifies, any other embeds.
 func kindOfOutputs(outputs []tensor.Spec, labels int) Kind {
 	for _, s := range outputs {
 		if n := len(s.Shape); s.DType == tensor.Float32 && labels > 1 && n > 0 && s.Shape[n-1] == int64(labels) {
@@ -222,9 +222,9 @@ func kindOfOutputs(outputs []tensor.Spec, labels int) Kind {
 	return Embedding
 }
 
-// output finds the output, of those that are left, with one of the names whose shape can be of the
-// rank, or one less for graphs that squeeze a batch of one, and ends in width numbers (0: any).
-// Without such a name it takes the only output that fits.
+// output finds the output, among left, with one of the names whose shape can have the rank, or one
+// less for graphs that drop the batch dimension of one, and ends in width numbers (0: any). Without
+// such a name it returns the only output that fits.
 func (r *resolver) output(left []tensor.Spec, names []string, rank int, width int64) (tensor.Spec, error) {
 	var fitting []tensor.Spec
 	for _, s := range left {
@@ -258,7 +258,7 @@ func (r *resolver) output(left []tensor.Spec, names []string, rank int, width in
 	return tensor.Spec{}, r.bad("", "no one output is float32 %s]: %s", want, strings.Join(have, "; "))
 }
 
-// embedding finds the vectors of an embedding model and how they are pooled.
+// embedding finds the vectors of an embedding model and their pooling.
 func (r *resolver) embedding(t *Task) error {
 	out, err := r.pooled(t)
 	if err != nil {
@@ -287,7 +287,7 @@ func (r *resolver) embedding(t *Task) error {
 	return err
 }
 
-// pooled chooses between an output that the graph has pooled and one that is to be pooled.
+// pooled chooses between an output pooled by the graph and one that has to be pooled.
 func (r *resolver) pooled(t *Task) (tensor.Spec, error) {
 	var exact []tensor.Spec // vectors of texts, not of tokens
 	for _, s := range r.outputs {

@@ -10,7 +10,7 @@ import (
 	"signalbox/internal/wire"
 )
 
-// ErrUnlike reports adapters that cannot become one graph.
+// ErrUnlike reports adapters that cannot be combined into one graph.
 var ErrUnlike = errors.New("adapters of different forms")
 
 // Field numbers of onnx.proto3 for the value of an initializer.
@@ -22,26 +22,25 @@ const (
 	floatBytes  = 4
 )
 
-// stackRank is the most axes of a value that is stacked.
+// stackRank is the maximum number of axes of a stacked value.
 const stackRank = 4
 
-// ownValue is an initializer that is an adapter's own: float32 of dims, little-endian.
+// ownValue is an initializer of one adapter alone: float32 of dims, little-endian.
 type ownValue struct {
 	dims []int
 	data []byte
 }
 
-// Stack returns the model of several adapters as one: the frozen layers, which all of them have,
-// run once over the rows of all, and those values that are an adapter's own lie one behind the
-// other along their first axis. Adapters of another rank, width or number of labels than their
-// neighbours are filled up with zeros. That changes nothing where the graph makes zeros of zeros, as
-// products, sums and Gelu do, and something where it does not (a softmax over labels); whoever runs
-// the result has to compare. The inputs are those of each of them;
-// logits is float32 [rows, adapters, widest], where the first Width numbers of adapter i are what
-// its own graph gives, but for the rounding of sums.
+// Stack returns the model of several adapters as one: the frozen layers, which all of them share,
+// run once over the rows of all, and the values of each adapter alone are concatenated along their
+// first axis. Adapters with a smaller rank, width or number of labels are zero-padded. The result
+// is exact for operators that map zeros to zeros, such as products, sums and Gelu, but not for
+// others (a softmax over labels); the caller has to compare results. The inputs are those of the
+// adapters. The output logits is float32 [rows, adapters, widest], where the first Width numbers of
+// adapter i equal those of its own graph, except for rounding.
 //
-// Errors wrap ErrUnlike where the adapters do not have the same Form or would be larger than
-// MaxAdapterBytes together, and ErrGraph.
+// Errors wrap ErrUnlike if the adapters do not have the same Form or would together exceed
+// MaxAdapterBytes, and ErrGraph.
 func Stack(list []*Adapter) ([]byte, error) {
 	if len(list) == 0 {
 		return nil, fmt.Errorf("%w: there is none", ErrUnlike)
@@ -82,12 +81,12 @@ func Stack(list []*Adapter) ([]byte, error) {
 	return wire.AppendMessage(model, modelGraph, graph), nil
 }
 
-// initializer is the name of an initializer, given a field of a graph; empty for other fields.
+// initializer returns the name of an initializer, given a field of a graph; empty for other fields.
 func initializer(num int, body []byte) (name string) {
 	if num != graphInitializer {
 		return ""
 	}
-	// An error shows when the value is read.
+	// An error is reported when the value is read.
 	_ = wire.Fields(body, func(num int, _, body []byte) error {
 		if num == tensorName {
 			name = string(body)
@@ -97,8 +96,8 @@ func initializer(num int, body []byte) (name string) {
 	return name
 }
 
-// form returns the digest of all that adapters need to have in common to be stacked: the model
-// without the values that are an adapter's own and what describes it, and these.
+// form returns the digest of everything that adapters need to have in common to be stacked (the
+// model without the description and the values of this adapter alone), and these values.
 func (a *AdapterInfo) form(file []byte) (string, map[string]ownValue, error) {
 	if len(a.Stack) == 0 {
 		return "", nil, nil
@@ -143,7 +142,7 @@ func (a *AdapterInfo) form(file []byte) (string, map[string]ownValue, error) {
 	return hex.EncodeToString(sum.Sum(nil)), own, nil
 }
 
-// readOwn reads a value that is an adapter's own from its TensorProto.
+// readOwn reads a value of one adapter alone from its TensorProto.
 func readOwn(tensor []byte) (v ownValue, err error) {
 	typ := uint64(0)
 	err = wire.Values(tensor, func(num int, body []byte, n uint64) (err error) {
@@ -174,8 +173,8 @@ func readOwn(tensor []byte) (v ownValue, err error) {
 	return v, nil
 }
 
-// stacked is the field of a graph that holds the values of a name, one behind the other, of at most
-// so many bytes.
+// stacked returns the graph field that holds the concatenated values of a name, of at most room
+// bytes.
 func stacked(name string, values []map[string]ownValue, room int) ([]byte, error) {
 	most := slices.Clone(values[0][name].dims)
 	for _, own := range values[1:] {
@@ -203,7 +202,8 @@ func stacked(name string, values []map[string]ownValue, room int) ([]byte, error
 	return wire.AppendMessage(nil, graphInitializer, wire.AppendMessage(tensor, tensorRaw, data)), nil
 }
 
-// corner copies numbers of dims into the corner of those of most, which are 0.
+// corner copies numbers of shape dims into the corner of an array of shape most, whose numbers are
+// 0.
 func corner(to []byte, most []int, from []byte, dims []int) {
 	if len(dims) == 1 {
 		copy(to, from)

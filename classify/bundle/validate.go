@@ -34,13 +34,13 @@ func (c *checker) oneOf(key, value string, known ...string) {
 }
 
 // Validate reports every problem of m as *Error values, joined, or nil. Manifests that Open made
-// from a Hugging Face folder have no checksums and no canary, so they do not pass.
+// from a Hugging Face folder do not pass, because they have no checksums and no canary.
 func (m *Manifest) Validate() error { return m.check(&checker{file: ManifestFile}) }
 
 func (m *Manifest) check(c *checker) error {
 	if m.Format != Format {
 		c.bad("format", "%d is not supported, want %d", m.Format, Format)
-		return errors.Join(c.errs...) // the rest may mean something else
+		return errors.Join(c.errs...) // the rest may have another meaning
 	}
 	c.required("name", m.Name)
 	c.required("version", m.Version)
@@ -176,7 +176,7 @@ func (c *checker) task(key string, m *Manifest, i int) {
 	c.oneOf(key+".window.combine", string(w.Combine), string(Mean), string(Max))
 }
 
-// document checks how windows become one probability.
+// document checks the combination of windows into one probability.
 func (c *checker) document(key string, t *Task) {
 	d := t.Document
 	if t.Kind != Sequence || t.Positive == "" {
@@ -214,7 +214,7 @@ func (c *checker) document(key string, t *Task) {
 	}
 }
 
-// close checks the second look at a window of so many tokens.
+// close checks the second look; window is the window length in tokens.
 func (c *checker) close(key string, d *Close, window int) {
 	if !finite(d.From) {
 		c.bad(key+".from", "%v is not a number", d.From)
@@ -262,7 +262,7 @@ func (c *checker) embedding(key string, t *Task) {
 	}
 }
 
-// labelled checks what every task with labels has.
+// labelled checks what is common to all tasks with labels.
 func (c *checker) labelled(key string, t *Task) {
 	if len(t.Labels) < 2 {
 		c.bad(key+".labels", "want at least two")
@@ -305,8 +305,8 @@ func (c *checker) tags(key string, t *Task) {
 	}
 }
 
-// canary checks the text with known answers. Tasks over single texts or pairs have one at least,
-// where there are any; what a model says of tokens or as a vector cannot be written down.
+// canary checks the canary text. If there are tasks over single texts or pairs, it must have an
+// expected label for at least one; expected token labels or vectors cannot be written down.
 func (c *checker) canary(m *Manifest) {
 	c.required("canary.text", m.Canary.Text)
 	labelled := slices.ContainsFunc(m.Tasks, func(t Task) bool { return t.Kind == Sequence })
