@@ -1,5 +1,5 @@
-// Package disk does with files what those who share them need: locks by which processes see each
-// other, and files that are replaced as a whole.
+// Package disk has operations on shared files: locks between processes, and atomic replacement of
+// files.
 package disk
 
 import (
@@ -11,12 +11,13 @@ import (
 	"time"
 )
 
-// ErrHeld says that another process holds the lock, or another file that was opened in this one.
+// ErrHeld says that the lock is held by another process, or through another open file of this
+// process.
 var ErrHeld = errors.New("another process holds it")
 
-// Try takes the lock of an open file and does not wait for it. It ends when the file is closed, or
-// with the process. Errors are ErrHeld, errors.ErrUnsupported on a system without locks, and what a
-// file system without them says.
+// Try takes the lock of an open file without waiting. The lock ends when the file is closed or the
+// process ends. Errors are ErrHeld, errors.ErrUnsupported on a system without locks, and errors of
+// file systems without locks.
 func Try(f *os.File) error {
 	if err := try(f); err != nil {
 		return fmt.Errorf("lock %s: %w", f.Name(), err)
@@ -24,8 +25,8 @@ func Try(f *os.File) error {
 	return nil
 }
 
-// Lock is Try with the file at a path, which is made with perm where there is none. It is unlocked
-// by closing what is returned.
+// Lock calls Try for the file at a path, and creates the file with perm if it does not exist.
+// Closing the returned file releases the lock.
 func Lock(path string, perm os.FileMode) (*os.File, error) {
 	for {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, perm)
@@ -35,7 +36,7 @@ func Lock(path string, perm os.FileMode) (*os.File, error) {
 		if err := Try(f); err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
-		// Whoever held the lock may have removed the file together with its folder.
+		// The previous holder may have removed the file together with its folder.
 		mine, err1 := f.Stat()
 		now, err2 := os.Stat(path)
 		if err1 == nil && err2 == nil && os.SameFile(mine, now) {
@@ -45,8 +46,8 @@ func Lock(path string, perm os.FileMode) (*os.File, error) {
 	}
 }
 
-// Replace writes a file that is there as a whole or not at all, after a loss of power too: who
-// reads meanwhile sees the old one or the new one. It begins with Clean.
+// Replace writes a file atomically, also in case of a power loss: concurrent readers see the old
+// file or the new one. It calls Clean first.
 func Replace(path string, perm os.FileMode, content []byte) error {
 	Clean(path)
 	f, err := Temp(path)
@@ -55,7 +56,7 @@ func Replace(path string, perm os.FileMode, content []byte) error {
 	}
 	_, err = f.Write(content)
 	err = errors.Join(err, f.Chmod(perm), f.Sync())
-	if !locks { // such a system may not rename what is open
+	if !locks { // such a system may not rename open files
 		err = errors.Join(err, f.Close())
 	}
 	if err == nil {
@@ -68,14 +69,14 @@ func Replace(path string, perm os.FileMode, content []byte) error {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
 	if folder, err := os.Open(filepath.Dir(path)); err == nil {
-		_ = folder.Sync() // some systems cannot; the file itself is written
+		_ = folder.Sync() // some systems cannot; the file itself is synced
 		_ = folder.Close()
 	}
 	return nil
 }
 
-// Temp makes the file that is to be renamed to path, beside it. It is locked until it is closed, so
-// that Clean leaves it alone; whoever gives it up removes it.
+// Temp creates a temporary file beside path, to be renamed to path. It is locked until it is
+// closed, so that Clean leaves it alone. A caller that does not rename it removes it.
 func Temp(path string) (*os.File, error) {
 	front, end := tempName(path)
 	f, err := os.CreateTemp(filepath.Dir(path), front+"*"+end)
@@ -85,21 +86,20 @@ func Temp(path string) (*os.File, error) {
 	return f, err
 }
 
-// tempName is what the names of the files of Temp begin and end with.
+// tempName returns the prefix and suffix of the names of files created by Temp.
 func tempName(path string) (front, end string) {
 	return "." + strings.TrimPrefix(filepath.Base(path), ".") + "-", ".tmp"
 }
 
-// left is how long a file of Temp must have been left alone so that it can be one that a process left
-// behind: where there are locks it is held until then by whoever writes it, and elsewhere nobody
-// writes for so long.
+// left is how long a file of Temp must be untouched before it counts as left behind by a process.
+// With locks, its writer holds the lock until then; without locks, no writer takes that long.
 const (
 	left         = time.Minute
 	leftUnlocked = time.Hour
 )
 
-// Clean removes the files of Temp for a path that processes left behind which were killed while they
-// wrote. Those of a process that lives stay. What cannot be removed stays as well.
+// Clean removes the files of Temp for a path whose processes were killed while writing. Files of
+// live processes, and files that cannot be removed, stay.
 func Clean(path string) {
 	dir := filepath.Dir(path)
 	entries, err := os.ReadDir(dir)
@@ -129,9 +129,9 @@ func clean(name string) {
 	age := time.Since(info.ModTime())
 	switch err := Try(f); {
 	case err == nil && age >= left:
-		_ = os.Remove(name) // still locked, so that nobody else takes it for his
+		_ = os.Remove(name) // still locked, so that no other process takes it
 	case err != nil && !errors.Is(err, ErrHeld) && age >= leftUnlocked:
-		_ = f.Close() // such a system may not remove what is open
+		_ = f.Close() // such a system may not remove open files
 		_ = os.Remove(name)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// locks: this system has them, so that a file stays locked until it has its name.
+// locks: this system has file locks, so a file stays locked until it has its final name.
 const locks = true
 
 func try(f *os.File) error {
@@ -18,7 +18,7 @@ func try(f *os.File) error {
 		case errors.Is(err, syscall.EINTR):
 		case errors.Is(err, syscall.EWOULDBLOCK):
 			return ErrHeld
-		case errors.Is(err, errors.ErrUnsupported): // by the file system: others may write the file
+		case errors.Is(err, errors.ErrUnsupported): // not supported by the file system: other processes may write the file
 			return errors.New(err.Error())
 		default:
 			return err

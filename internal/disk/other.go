@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// locks: this system has none that we know of.
+// locks: this system has no known file locks.
 const locks = false
 
 func try(*os.File) error { return errors.ErrUnsupported }

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// Entities is the outcome for pieces of personal data, by one way to compare them.
+// Entities is the result for personal data, by one method of comparison.
 type Entities struct {
 	MicroF1  float64          `json:"micro_f1"`
-	MacroF1  float64          `json:"macro_f1"` // over the types that the data has
+	MacroF1  float64          `json:"macro_f1"` // over the types that occur in the data
 	PerClass map[string]Class `json:"per_class"`
 }
 
-// scoreEntities compares what was found with what is there: exactly, and by overlap, which is the
-// same type and a shared code point, one to one. Types that are not listed are ignored on both
-// sides.
+// scoreEntities compares the entities found with those in the data: exactly, and by overlap, which
+// means the same type and at least one shared code point, matched one to one. Types that are not
+// listed are ignored on both sides.
 func scoreEntities(examples []Example, answers []Answer, types []string) *Report {
 	r := &Report{Task: PII, N: len(examples)}
 	exact, overlap := tallies{}, tallies{}
@@ -31,7 +31,7 @@ func scoreEntities(examples []Example, answers []Answer, types []string) *Report
 	return r
 }
 
-// ofTypes returns the entities of some types, each once, in the order of their ends.
+// ofTypes returns the entities of the given types, without duplicates, ordered by their ends.
 func ofTypes(list []Entity, types []string) []Entity {
 	var out []Entity
 	for _, e := range list {
@@ -50,8 +50,8 @@ type tally struct{ right, wanted, found int }
 
 type tallies map[string]tally
 
-// add matches wanted and found entities one to one. Both are in the order of their ends, so taking
-// the first that matches leaves the most for those that follow.
+// add matches wanted and found entities one to one. Both are ordered by their ends, so taking the
+// first match leaves the most options for the following ones.
 func (t tallies) add(want, got []Entity, same func(a, b Entity) bool) {
 	used := make([]bool, len(got))
 	for _, w := range want {

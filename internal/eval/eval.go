@@ -1,10 +1,10 @@
 // Package eval runs labelled data through a classifier and scores the answers: accuracy, per-class
-// precision and recall, ranking and calibration of scores, found entities, latency. It knows file
-// formats and formulas, not where answers come from.
+// precision and recall, ranking and calibration of scores, found entities, latency. It handles file
+// formats and formulas, and is independent of the source of the answers.
 //
-// An answer that stayed unknown is counted: it is wrong for accuracy and recall, and it is left out
-// of figures that need a score (AUC, calibration, coverage). Everything is single threaded, so that
-// latencies are those of one request at a time.
+// An unknown answer counts as wrong for accuracy and recall, and is left out of figures that need a
+// score (AUC, calibration, coverage). Everything runs in a single thread, so latencies are those of
+// one request at a time.
 package eval
 
 import (
@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Task names what the labels of a file mean.
+// Task defines the meaning of the labels in a file.
 type Task string
 
 // The tasks.
@@ -58,7 +58,7 @@ func (t Task) Positive() (string, bool) {
 	return "", false
 }
 
-// negative returns the label of what is below the threshold, where a task has two labels.
+// negative returns the label for scores below the threshold, for tasks with two labels.
 func (t Task) negative() string {
 	switch t {
 	case Jailbreak, Injection:
@@ -74,7 +74,8 @@ func (t Task) negative() string {
 	return ""
 }
 
-// Labels returns the labels that a task's data may have, nil where the configuration says them.
+// Labels returns the labels that the data of a task may have, or nil if the configuration defines
+// them.
 func (t Task) Labels() []string {
 	positive, ok := t.Positive()
 	switch {
@@ -93,25 +94,24 @@ type Entity struct {
 	End   int    `json:"end"`
 }
 
-// Answer is what a classifier said about one text.
+// Answer is the result of a classifier for one text.
 type Answer struct {
 	Known    bool
 	Label    string   // the predicted label
 	Score    float64  // probability of Label, in [0,1]
-	Positive float64  // of tasks with a positive label: its probability, in [0,1]
-	Entities []Entity // of pii
-	Spans    []Span   // of grounding: the claims that failed
+	Positive float64  // probability of the positive label in [0,1], for tasks that have one
+	Entities []Entity // for pii
+	Spans    []Span   // for grounding: the claims that failed
 	Took     time.Duration
 }
 
-// Classifier answers for one example, whose label it does not look at. It is called from one
-// goroutine.
+// Classifier answers for one example without reading its label. It is called from one goroutine.
 type Classifier func(ctx context.Context, ex *Example) Answer
 
-// Run classifies every example in order and scores the answers. threshold turns the probability of
-// the positive label into that label where the data has two labels; a file that calls texts low or
-// high in complexity is judged by P(high) >= 0.5. types are the types of entities that count in
-// pii. progress, when not nil, is called after every example.
+// Run classifies every example in order and scores the answers. If the data has two labels,
+// threshold converts the probability of the positive label into that label; a file that labels
+// complexity low or high is judged by P(high) >= 0.5. types are the entity types that count in pii.
+// progress, if not nil, is called after every example.
 func Run(ctx context.Context, task Task, examples []Example, threshold float64, types []string, c Classifier, progress func(done int)) (*Report, error) {
 	answers := make([]Answer, len(examples))
 	positive, _ := task.Positive()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Report is the outcome of one run; its JSON form is a contract. Fields that do not apply to a task
+// Report is the result of one run; its JSON form is a contract. Fields that do not apply to a task
 // are absent. Ratios are in [0,1].
 type Report struct {
 	Task     Task             `json:"task"`
@@ -17,8 +17,8 @@ type Report struct {
 	MacroF1  *float64         `json:"macro_f1,omitempty"`
 	PerClass map[string]Class `json:"per_class,omitempty"`
 
-	// Tasks with a positive label: area under the ROC curve, and recall and false-positive rate
-	// where its probability reaches Threshold.
+	// Tasks with a positive label: area under the ROC curve, and recall and false-positive rate at
+	// Threshold.
 	AUC               *float64 `json:"auc,omitempty"`
 	RecallAtThreshold *float64 `json:"recall_at_threshold,omitempty"`
 	FPRAtThreshold    *float64 `json:"fpr_at_threshold,omitempty"`
@@ -33,7 +33,7 @@ type Report struct {
 	Exact   *Entities `json:"exact,omitempty"`
 	Overlap *Entities `json:"overlap,omitempty"`
 
-	// Grounding, where the data has spans: the failed claims of the answers compared with them.
+	// Grounding, if the data has spans: the failed claims of the answers compared with them.
 	Spans *Spans `json:"spans,omitempty"`
 
 	Confusion map[string]map[string]int `json:"confusion,omitempty"` // true label -> predicted label -> examples
@@ -41,7 +41,7 @@ type Report struct {
 	Unknown   int                       `json:"unknown"`
 }
 
-// Class is the outcome for one label.
+// Class is the result for one label.
 type Class struct {
 	Precision float64 `json:"precision"`
 	Recall    float64 `json:"recall"`
@@ -56,7 +56,7 @@ type Latency struct {
 	P99 float64 `json:"p99"`
 }
 
-// unknownLabel stands in the confusion table for answers that stayed unknown.
+// unknownLabel is the label of unknown answers in the confusion table.
 const unknownLabel = "(unknown)"
 
 func score(task Task, examples []Example, answers []Answer, threshold float64) *Report {
@@ -92,8 +92,8 @@ func score(task Task, examples []Example, answers []Answer, threshold float64) *
 	return r
 }
 
-// perClass covers the labels of the data; a predicted label that the data never has counts against
-// precision of nothing and shows in the confusion table.
+// perClass covers the labels of the data. A predicted label that does not occur in the data does
+// not affect any precision; it appears in the confusion table.
 func (r *Report) perClass() {
 	r.PerClass = map[string]Class{}
 	predicted := map[string]int{}
@@ -116,7 +116,7 @@ func (r *Report) perClass() {
 	r.MacroF1 = &macro
 }
 
-// ranking judges the probability of the positive label.
+// ranking scores the probability of the positive label.
 func (r *Report) ranking(positive string, examples []Example, answers []Answer, threshold float64) {
 	var pos, neg []float64
 	for i, ex := range examples {

@@ -1,8 +1,8 @@
 package eval
 
-// Spans tells how well the claims that failed cover the parts of answers that facts do not carry,
-// in code points over all examples whose data has spans. A claim is a whole sentence or clause, so
-// recall says more than precision where spans are single words.
+// Spans reports how well the failed claims cover the unsupported parts of answers, in code points
+// over all examples whose data has spans. A claim is a whole sentence or clause, so recall is more
+// meaningful than precision if spans are single words.
 type Spans struct {
 	N         int     `json:"n"` // examples with spans
 	Precision float64 `json:"precision"`
@@ -10,7 +10,7 @@ type Spans struct {
 	F1        float64 `json:"f1"`
 }
 
-// scoreSpans compares code point by code point; nil when no example has spans.
+// scoreSpans compares by code points; nil if no example has spans.
 func scoreSpans(examples []Example, answers []Answer) *Spans {
 	n, right, wanted, found := 0, 0, 0, 0
 	for i := range examples {

@@ -2,24 +2,24 @@ package hub
 
 import "time"
 
-// EventKind says what an event tells.
+// EventKind is the kind of an event.
 type EventKind int
 
 // The kinds of events.
 const (
 	Waiting  EventKind = iota + 1 // another pull holds the model's folder
-	Planned                       // Commit, Files and Bytes are what will be fetched, once
-	Received                      // Bytes arrived for Path; negative when a part starts anew
-	Resumed                       // Bytes of Path were there from an earlier pull
-	Retrying                      // Err happened; the next attempt is in Wait
+	Planned                       // Commit, Files and Bytes of the download; sent once
+	Received                      // Bytes arrived for Path; negative if a part restarts
+	Resumed                       // Bytes of Path existed from an earlier pull
+	Retrying                      // Err happened; the next attempt follows after Wait
 	Finished                      // Path is complete and verified
-	Kept                          // Path was there already and matches
+	Kept                          // Path existed already and matches
 )
 
-// Event is one step of a pull. A callback gets them one at a time.
+// Event is one step of a pull. Callbacks receive one event at a time.
 type Event struct {
 	Kind   EventKind
-	Path   string // the file, or what is being asked
+	Path   string // the file, or the object of the request
 	Commit string
 	Files  int
 	Bytes  int64
@@ -27,7 +27,7 @@ type Event struct {
 	Wait   time.Duration
 }
 
-// noteRetry returns the callback of retry that reports waits.
+// noteRetry returns the callback of retry that reports waits as events.
 func noteRetry(observe func(Event), name string) func(error, time.Duration) {
 	return func(err error, wait time.Duration) {
 		observe(Event{Kind: Retrying, Path: name, Err: err, Wait: wait})

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// free returns the bytes that this user may still write to the file system of dir.
+// free returns the bytes that this user may still write on the file system of dir.
 func free(dir string) (uint64, error) {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(dir, &st); err != nil {

@@ -25,15 +25,15 @@ const (
 	waitMost = 5 * time.Minute
 )
 
-// reply is the last answer of a chain of redirects. The caller closes its body.
+// reply is the last response in a chain of redirects. The caller closes its body.
 type reply struct {
 	*http.Response
 
-	fromHub bool        // the answer is the hub's own, not a storage host's
-	linked  http.Header // what the hub itself said on the way: X-Linked-Etag and kin
+	fromHub bool        // the response is from the hub itself, not from a storage host
+	linked  http.Header // headers of the hub's redirect: X-Linked-Etag and others
 }
 
-// temporaryError is a failure that may pass. wait is what the server asked for, 0 when it did not.
+// temporaryError is a temporary failure. wait is the wait that the server requested, 0 if none.
 type temporaryError struct {
 	err  error
 	wait time.Duration
@@ -42,17 +42,17 @@ type temporaryError struct {
 func (e *temporaryError) Error() string { return e.err.Error() }
 func (e *temporaryError) Unwrap() error { return e.err }
 
-// StatusError is an answer of a server that says no.
+// StatusError is an error response of a server.
 type StatusError struct {
 	Status int    // HTTP status
 	Code   string // X-Error-Code of the hub, or empty
-	Host   string // who answered
-	What   string // what was asked for
-	Hint   string // what to do
+	Host   string // the responding host
+	What   string // the requested object
+	Hint   string // advice for the user
 	Err    error  // one of the package's errors
 }
 
-// Error says what was asked, what the answer was and what to do.
+// Error returns the request, the response and advice.
 func (e *StatusError) Error() string {
 	s := fmt.Sprintf("%s: %v (%s answered %d", e.What, e.Err, e.Host, e.Status)
 	if e.Code != "" {
@@ -68,9 +68,9 @@ func (e *StatusError) Error() string {
 // Unwrap returns the package's error.
 func (e *StatusError) Unwrap() error { return e.Err }
 
-// get sends one request, follows its redirects and returns an answer of status 200 or 206, or for
-// HEAD the redirect to a storage host, which knows nothing that the hub has not said. Other answers
-// are errors: *StatusError, inside a temporaryError when another attempt may help.
+// get sends a request, follows its redirects and returns a response with status 200 or 206. For
+// HEAD it returns the redirect to a storage host, because the hub has already sent all metadata.
+// Other responses are errors: *StatusError, inside a temporaryError if another attempt may help.
 func (c *Client) get(ctx context.Context, a ask, header http.Header) (*reply, error) {
 	r, err := c.follow(ctx, a, header)
 	if err != nil {
@@ -83,7 +83,7 @@ func (c *Client) get(ctx context.Context, a ask, header http.Header) (*reply, er
 	return nil, c.refusal(r, a)
 }
 
-// ask is what a request is for.
+// ask describes the object of a request.
 type ask struct {
 	method string
 	url    *url.URL
@@ -102,7 +102,7 @@ func (a ask) String() string {
 	return a.repo
 }
 
-// follow sends a request and those that its answers redirect to, each with what its host may see.
+// follow sends a request and follows its redirects, with the headers that each host may see.
 func (c *Client) follow(ctx context.Context, a ask, header http.Header) (*reply, error) {
 	u, linked := a.url, http.Header{}
 	for range maxRedirects + 1 {
@@ -151,7 +151,7 @@ func (c *Client) send(ctx context.Context, a ask, u *url.URL, header http.Header
 	return resp, nil
 }
 
-// target returns where a redirect leads.
+// target returns the address that a redirect leads to.
 func target(from *url.URL, location string) (*url.URL, error) {
 	next, err := from.Parse(location)
 	if err != nil || location == "" || next.Host == "" || next.Scheme != "https" && next.Scheme != "http" {
@@ -172,13 +172,14 @@ func isRedirect(status int) bool {
 	return false
 }
 
-// drain reads what is left of a short body, so that its connection can be used again.
+// drain reads the rest of a short body, so that its connection can be reused.
 func drain(body io.ReadCloser) {
 	_, _ = io.CopyN(io.Discard, body, 64<<10)
 	_ = body.Close()
 }
 
-// bare takes the address out of an error of net/http: addresses of storage hosts carry signatures.
+// bare removes the address from an error of net/http, because addresses of storage hosts carry
+// signatures.
 func bare(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
@@ -197,14 +198,14 @@ func (c *Client) networkError(ctx context.Context, a ask, u *url.URL, err error)
 	return &temporaryError{err: fmt.Errorf("%v: %s cannot be reached: %w%s", a, u.Host, bare(err), hint)}
 }
 
-// refusal turns an answer that is no success into an error.
+// refusal converts an unsuccessful response into an error.
 func (c *Client) refusal(r *reply, a ask) error {
 	e := &StatusError{
 		Status: r.StatusCode, Code: clean(r.Header.Get("X-Error-Code")), Host: r.Request.URL.Host, What: a.String(), Err: ErrProtocol,
 	}
 	if !r.fromHub {
-		// A storage host knows nothing of tokens or terms. Its address is signed for a while only,
-		// so another attempt, which asks the hub for a new one, may help whatever it says.
+		// A storage host has no knowledge of tokens or terms. Its address is signed for a limited
+		// time, so another attempt, which gets a new address from the hub, may help in any case.
 		e.Hint = "the storage host behind the hub refused; a proxy in between may be the cause"
 		return &temporaryError{err: e, wait: c.retryAfter(r.Header)}
 	}
@@ -221,8 +222,8 @@ func (c *Client) refusal(r *reply, a ask) error {
 	return e
 }
 
-// explain finds out what 401, 403 and 404 mean. The hub tells in X-Error-Code; for a repository
-// that is private or does not exist it answers 401 to a client without a token.
+// explain finds the meaning of 401, 403 and 404. The hub sends X-Error-Code; for a private or
+// missing repository it responds with 401 to a client without a token.
 func (c *Client) explain(e *StatusError, a ask, message string) {
 	page := c.endpoint.String() + "/" + a.repo
 	switch {
@@ -254,7 +255,7 @@ func (c *Client) tokenHint() string {
 	return "use a token that may read it (one was sent)"
 }
 
-// clean keeps a header printable and short.
+// clean makes a header printable and short.
 func clean(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
@@ -265,7 +266,7 @@ func clean(s string) string {
 	return s[:min(len(s), 200)]
 }
 
-// retryAfter returns how long the server asks to wait: Retry-After in seconds or as a date (RFC
+// retryAfter returns the wait that the server requests: Retry-After in seconds or as a date (RFC
 // 9110, section 10.2.3), else the reset time t of the hub's RateLimit header
 // (draft-ietf-httpapi-ratelimit-headers).
 func (c *Client) retryAfter(h http.Header) time.Duration {
@@ -286,11 +287,11 @@ func (c *Client) retryAfter(h http.Header) time.Duration {
 	return 0
 }
 
-// seconds bounds n, so that the product does not overflow.
+// seconds limits n, so that the product does not overflow.
 func seconds(n int) time.Duration { return time.Duration(min(n, 1<<30)) * time.Second }
 
-// retry calls f until it succeeds, fails for good or has used its attempts. An attempt that returns
-// progress does not count. note is told about every wait.
+// retry calls f until it succeeds, fails permanently or has used its attempts. An attempt that made
+// progress does not count. note is called before every wait.
 func (c *Client) retry(ctx context.Context, note func(error, time.Duration), f func() (progress bool, err error)) error {
 	failed := 0
 	for {

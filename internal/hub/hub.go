@@ -1,18 +1,18 @@
 // Package hub downloads models from a server that speaks the HTTP layout of the Hugging Face hub:
 // huggingface.co itself or a mirror.
 //
-// A pull lists the files of one commit, takes only those that a classifier needs (one graph, the
-// tokenizer, label mappings, the card), checks every byte against the digest of the listing and
-// puts the files into a folder of models_dir when all of them are there. A pull that was cut short
-// goes on where it stopped.
+// A pull lists the files of one commit and selects those that a classifier needs (one graph, the
+// tokenizer, label mappings, the card). It checks every byte against the digest in the listing, and
+// moves the files into a folder of models_dir when all of them are complete. An interrupted pull
+// resumes where it stopped.
 //
-// What holds:
-//   - The access token goes to the hub's own scheme, host and port, never to the storage host that
-//     a download is redirected to, and never in clear text over a network.
-//   - No file name of a listing leads out of the model's folder.
-//   - A model folder changes only under its lock and only when every new file is complete and
+// Guarantees:
+//   - The access token is sent to the hub's own scheme, host and port only, never to the storage host
+//     that a download is redirected to, and never in clear text over a network.
+//   - No file name in a listing leads out of the model's folder.
+//   - A model folder changes only under its lock, and only when every new file is complete and
 //     verified.
-//   - Nothing is taken whose digest the hub does not tell.
+//   - Files without a digest in the listing are not downloaded.
 //
 // A Client is safe for concurrent use. Pull starts at most Options.Connections goroutines and
 // returns when all of them have ended; cancelling its context ends them.
@@ -33,9 +33,9 @@ import (
 // DefaultEndpoint is the public hub.
 const DefaultEndpoint = "https://huggingface.co"
 
-// What can be wrong with a pull. Errors wrap one of these and say what to do.
+// Errors of a pull. Returned errors wrap one of these and include advice.
 var (
-	// ErrUnauthorized: the hub wants a token, or does not know the one it got.
+	// ErrUnauthorized: the hub requires a token, or rejects the given one.
 	ErrUnauthorized = errors.New("not authorised")
 	// ErrGated: the terms of the repository have not been accepted with the account of the token.
 	ErrGated = errors.New("access to this repository is restricted")
@@ -45,17 +45,17 @@ var (
 	ErrNoRevision = errors.New("no such revision")
 	// ErrNoFile: the repository has no such file.
 	ErrNoFile = errors.New("no such file")
-	// ErrNoModel: the repository has no graph, or no tokenizer, that can be used.
+	// ErrNoModel: the repository has no usable graph or tokenizer.
 	ErrNoModel = errors.New("no usable model")
-	// ErrBusy: the hub kept answering that it is overloaded or that there were too many requests.
+	// ErrBusy: the hub kept responding that it is overloaded or that there were too many requests.
 	ErrBusy = errors.New("the hub is busy")
-	// ErrChecksum: a file arrived whole and is not what the listing says.
+	// ErrChecksum: a complete file does not match the digest in the listing.
 	ErrChecksum = errors.New("checksum mismatch")
-	// ErrSize: a server sends more or fewer bytes than the listing says.
+	// ErrSize: a server sends more or fewer bytes than the listing states.
 	ErrSize = errors.New("size mismatch")
 	// ErrChanged: the file on the hub is no longer the one that was listed.
 	ErrChanged = errors.New("changed on the hub during the download")
-	// ErrDiskFull: there is no room for the files.
+	// ErrDiskFull: there is not enough space for the files.
 	ErrDiskFull = errors.New("not enough disk space")
 	// ErrProtocol: the server does not speak the hub's layout, or redirects without end.
 	ErrProtocol = errors.New("unexpected answer")
@@ -70,22 +70,22 @@ type Options struct {
 	Token string
 	// UserAgent is sent with every request.
 	UserAgent string
-	// Connections is the most requests at the same time, in [1,16].
+	// Connections is the maximum of concurrent requests, in [1,16].
 	Connections int
 	// PartBytes is the size of the ranges that large files are fetched in, at least 1. It is also
-	// the most that a killed process loses of each connection.
+	// the most that each connection loses if the process is killed.
 	PartBytes int64
-	// Attempts is how often a request is tried that fails for a passing reason, in [1,20]. An
+	// Attempts is the maximum of attempts for a request that fails temporarily, in [1,20]. An
 	// attempt that received new bytes does not count.
 	Attempts int
-	// Stall is how long a transfer may bring no byte before it is tried again, more than 0.
+	// Stall is how long a transfer may receive no bytes before it is retried, more than 0.
 	Stall time.Duration
-	// Transport sends the requests. Default: one with time limits that honours HTTPS_PROXY,
-	// HTTP_PROXY and NO_PROXY.
+	// Transport sends the requests. Default: one with timeouts that honours HTTPS_PROXY, HTTP_PROXY
+	// and NO_PROXY.
 	Transport http.RoundTripper
-	// Sleep waits for d or until ctx ends, and returns the error of ctx then.
+	// Sleep waits for d or until ctx ends, and then returns the error of ctx.
 	Sleep func(ctx context.Context, d time.Duration) error
-	// Now tells the time.
+	// Now returns the current time.
 	Now func() time.Time
 	// Random returns a number in [0,1); it spreads the retries of many clients.
 	Random func() float64
@@ -94,7 +94,7 @@ type Options struct {
 	Free func(dir string) (uint64, error)
 }
 
-// DefaultOptions returns the options of the command line, without a token.
+// DefaultOptions returns the options that the command line uses, without a token.
 func DefaultOptions() Options {
 	return Options{
 		Endpoint: DefaultEndpoint, UserAgent: "signalbox", Connections: 4, PartBytes: 32 << 20, Attempts: 6,
@@ -102,7 +102,7 @@ func DefaultOptions() Options {
 	}
 }
 
-// Validate returns every problem, joined.
+// Validate returns all problems, joined.
 func (o Options) Validate() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -134,7 +134,7 @@ type Client struct {
 	http     *http.Client
 }
 
-// New makes a client. It opens no connection.
+// New creates a client. It opens no connection.
 func New(o Options) (*Client, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("hub client: %w", err)
@@ -145,7 +145,7 @@ func New(o Options) (*Client, error) {
 	}
 	return &Client{o: o, endpoint: endpoint, http: &http.Client{
 		Transport: o.Transport,
-		// Redirects are followed one by one in follow, which decides what each host may see.
+		// follow handles redirects one by one and decides what each host may see.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }
@@ -161,7 +161,8 @@ func parseEndpoint(s string) (*url.URL, error) {
 	return u, nil
 }
 
-// The limits of one connection. A download itself has none: Options.Stall watches over it.
+// The timeouts of a connection. Downloads have no total timeout; Options.Stall detects stalled
+// ones.
 const (
 	dialTimeout   = 10 * time.Second
 	headerTimeout = 30 * time.Second
@@ -181,8 +182,8 @@ func newTransport() *http.Transport {
 	}
 }
 
-// sendsToken reports whether a request to u may carry the token: to the hub itself, and over a
-// network only when it is encrypted.
+// sendsToken reports whether a request to u may carry the token: only to the hub itself, and over a
+// network only if it is encrypted.
 func (c *Client) sendsToken(u *url.URL) bool {
 	return c.o.Token != "" && c.isHub(u) && (u.Scheme == "https" || isLoopback(u.Hostname()))
 }
@@ -217,7 +218,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 }
 
 // apiURL returns the address of a path of the API, and resolveURL that of a file. A revision may
-// have slashes (refs/pr/1), which the hub wants escaped.
+// contain slashes (refs/pr/1), which the hub requires to be escaped.
 func (c *Client) apiURL(repo, what, rev, query string) (*url.URL, error) {
 	return c.parse("/api/models/" + repo + "/" + what + "/" + url.PathEscape(rev) + query)
 }

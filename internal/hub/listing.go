@@ -19,9 +19,9 @@ import (
 
 // Listing is one commit of a repository.
 type Listing struct {
-	// Repo and Revision are what was asked for.
+	// Repo and Revision are the requested ones.
 	Repo, Revision string
-	// Commit is what the revision stands for.
+	// Commit is the commit that the revision refers to.
 	Commit string
 	// License is the licence that the hub names, or empty.
 	License string
@@ -33,11 +33,11 @@ type Listing struct {
 type Remote struct {
 	// Path is slash-separated; it has been checked with fs.ValidPath.
 	Path string
-	// Bytes is the size, -1 when the hub did not tell.
+	// Bytes is the size, -1 if the hub did not report it.
 	Bytes int64
 	// SHA256 is the digest of a file in large file storage, BlobID the git object id (SHA-1 over a
-	// header and the content) of any other. Both in lower-case hexadecimal digits; one is enough to
-	// check a download, both empty when the hub did not tell.
+	// header and the content) of any other file. Both are in lower-case hexadecimal digits. One is
+	// enough to check a download; both are empty if the hub did not report them.
 	SHA256, BlobID string
 }
 
@@ -49,7 +49,7 @@ var (
 	sha256Digest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
-// digest returns s when it has the form of re, else "".
+// digest returns s if it matches re, else "".
 func digest(re *regexp.Regexp, s string) string {
 	if s = strings.ToLower(s); re.MatchString(s) {
 		return s
@@ -57,10 +57,10 @@ func digest(re *regexp.Regexp, s string) string {
 	return ""
 }
 
-// maxPages bounds the pages of a tree; the hub sends 1,000 files a page.
+// maxPages limits the pages of a tree; the hub sends 1,000 files per page.
 const maxPages = 200
 
-// modelInfo is the part of /api/models/{repo}/revision/{rev}?blobs=true that is read.
+// modelInfo is the part of /api/models/{repo}/revision/{rev}?blobs=true that is used.
 type modelInfo struct {
 	SHA      string `json:"sha"`
 	Siblings []struct {
@@ -87,8 +87,8 @@ func (l *lfsInfo) digest() string {
 	return cmp.Or(digest(sha256Digest, l.SHA256), digest(sha256Digest, strings.TrimPrefix(l.OID, "sha256:")))
 }
 
-// list asks which files a revision of a repository has. Errors wrap ErrNoRepo, ErrNoRevision,
-// ErrUnauthorized, ErrGated, ErrBusy, ErrProtocol, local.ErrName or local.ErrPath.
+// list requests the files of a revision. Errors wrap ErrNoRepo, ErrNoRevision, ErrUnauthorized,
+// ErrGated, ErrBusy, ErrProtocol, local.ErrName or local.ErrPath.
 func (c *Client) list(ctx context.Context, repo, revision string, observe func(Event)) (*Listing, error) {
 	if _, err := local.FolderName(repo); err != nil {
 		return nil, fmt.Errorf("list: %w", err)
@@ -125,8 +125,7 @@ func (c *Client) list(ctx context.Context, repo, revision string, observe func(E
 		}
 	}
 	for _, f := range out.Files {
-		// Not a matter of taste: a hub serves no such name, so this one is not to be trusted at
-		// all.
+		// A hub serves no such name, so a server that lists one cannot be trusted.
 		if !fs.ValidPath(f.Path) || strings.ContainsAny(f.Path, "\\\x00") {
 			return nil, fmt.Errorf("%v: %w: the listing names %q", a, local.ErrPath, f.Path)
 		}
@@ -134,14 +133,15 @@ func (c *Client) list(ctx context.Context, repo, revision string, observe func(E
 	return out, nil
 }
 
-// license is the tag license:ID, which the hub derives from the card, or the card's own word.
+// license returns the tag license:ID, which the hub derives from the card, or the licence in the
+// card.
 func (m *modelInfo) license() string {
 	for _, t := range m.Tags {
 		if id, ok := strings.CutPrefix(t, "license:"); ok {
 			return clean(id)
 		}
 	}
-	s, _ := m.CardData.License.(string) // a list or nothing is no licence name
+	s, _ := m.CardData.License.(string) // a list or a missing value is not a licence name
 	return clean(s)
 }
 
@@ -161,8 +161,8 @@ func (e *treeEntry) remote() Remote {
 	return Remote{Path: e.Path, Bytes: e.Size, BlobID: digest(sha1Digest, e.OID)}
 }
 
-// tree asks for sizes and digests a second time, for mirrors whose description has none. A mirror
-// without trees tells them file by file later.
+// tree requests sizes and digests separately, for mirrors whose description has none. Mirrors
+// without trees are asked for each file later.
 func (c *Client) tree(ctx context.Context, l *Listing, observe func(Event)) error {
 	next, err := c.apiURL(l.Repo, "tree", l.Commit, "?recursive=true")
 	if err != nil {
@@ -193,7 +193,7 @@ func (c *Client) tree(ctx context.Context, l *Listing, observe func(Event)) erro
 	return nil
 }
 
-// nextPage reads the Link header (RFC 8288) of a page. A next page on another host is not followed.
+// nextPage reads the Link header (RFC 8288) of a page. A next page on another host is ignored.
 func (c *Client) nextPage(page *url.URL, h http.Header) *url.URL {
 	for _, v := range h.Values("Link") {
 		for link := range strings.SplitSeq(v, ",") {
@@ -209,7 +209,7 @@ func (c *Client) nextPage(page *url.URL, h http.Header) *url.URL {
 	return nil
 }
 
-// getJSON gets and decodes one answer of the API and returns its header.
+// getJSON requests and decodes one response of the API and returns its header.
 func (c *Client) getJSON(ctx context.Context, a ask, observe func(Event), v any) (http.Header, error) {
 	var header http.Header
 	err := c.retry(ctx, noteRetry(observe, a.String()), func() (bool, error) {
@@ -236,7 +236,7 @@ func (c *Client) getJSON(ctx context.Context, a ask, observe func(Event), v any)
 	return header, err
 }
 
-// inquire asks the hub for size and digest of one file, for mirrors whose listings have none.
+// inquire requests the size and digest of one file, for mirrors whose listings have none.
 func (c *Client) inquire(ctx context.Context, l *Listing, r Remote, observe func(Event)) (Remote, error) {
 	u, err := c.resolveURL(l.Repo, l.Commit, r.Path)
 	if err != nil {
@@ -268,5 +268,5 @@ func (c *Client) inquire(ctx context.Context, l *Listing, r Remote, observe func
 	return r, err
 }
 
-// unquote takes the form of an entity tag (RFC 9110, section 8.8.3) off.
+// unquote removes the quotes and the weak prefix of an entity tag (RFC 9110, section 8.8.3).
 func unquote(etag string) string { return strings.Trim(strings.TrimPrefix(etag, "W/"), `"`) }

@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	// lockPoll is how often a pull looks whether another one has ended.
+	// lockPoll is how often a pull checks whether another one has ended.
 	lockPoll = 500 * time.Millisecond
-	// maxManifest bounds a bundle.yaml.
+	// maxManifest limits the size of a bundle.yaml.
 	maxManifest = 1 << 20
-	// maxFile bounds one file; the largest models are published in files of 50 GB.
+	// maxFile limits the size of a file; the largest models are published in files of 50 GB.
 	maxFile = 1 << 40
 )
 
@@ -34,31 +34,31 @@ type Request struct {
 	Repo string
 	// Revision is a branch, a tag or a commit. Default main.
 	Revision string
-	// ModelsDir is the folder that the model's folder is in. It is made when it does not exist.
+	// ModelsDir is the parent of the model's folder. It is created if it does not exist.
 	ModelsDir string
-	// Selection says which files are wanted.
+	// Selection selects the files.
 	Selection Selection
-	// Observe is told about every step, one at a time, from goroutines of the pull. Optional. It
-	// must not block for long.
+	// Observe receives every step, one at a time, from goroutines of the pull. Optional. It must
+	// not block for long.
 	Observe func(Event)
 }
 
-// Result is what a pull came to.
+// Result is the result of a pull.
 type Result struct {
 	// Dir is the folder of the model.
 	Dir string
-	// Record is what was written there.
+	// Record is the record written there.
 	Record local.Record
-	// Fetched and Kept count the files that were downloaded and those that were there already.
+	// Fetched and Kept count the files that were downloaded and those that existed already.
 	Fetched, Kept int
-	// Removed are files of the commit before that the new one does not have.
+	// Removed are files of the previous commit that the new one does not have.
 	Removed []string
 }
 
-// Pull downloads the files of a model that are wanted into its folder of ModelsDir, and writes a
-// record with their digests. Files that are there already and match are kept; with the same commit,
-// those of earlier pulls too. Unless Pull succeeds the files of the folder stay as they were, and
-// what has arrived waits for the next pull. A second pull of the same model waits for the first.
+// Pull downloads the selected files of a model into its folder of ModelsDir, and writes a record
+// with their digests. Existing files that match are kept, and for the same commit also those of
+// earlier pulls. If Pull fails, the files of the folder are unchanged, and the received data is
+// kept for the next pull. A second pull of the same model waits for the first.
 //
 // Errors wrap one of the package's errors, local.ErrName, local.ErrPath or the error of ctx.
 func (c *Client) Pull(ctx context.Context, q Request) (*Result, error) {
@@ -86,8 +86,8 @@ func (c *Client) Pull(ctx context.Context, q Request) (*Result, error) {
 	return result, lock.Close() //nolint:wrapcheck // says what
 }
 
-// tidy removes the folders that a failed pull made and left without a file of the model. The caller
-// holds the lock.
+// tidy removes the folders that a failed pull created without storing a file of the model. The
+// caller holds the lock.
 func tidy(dir string) {
 	_ = os.Remove(filepath.Join(dir, local.PartialDir)) // unless something has arrived
 	entries, err := os.ReadDir(dir)
@@ -97,7 +97,7 @@ func tidy(dir string) {
 	}
 }
 
-// serial makes a callback that gets one event at a time.
+// serial wraps a callback so that it receives one event at a time.
 func serial(observe func(Event)) func(Event) {
 	if observe == nil {
 		return func(Event) {}
@@ -118,7 +118,7 @@ func (c *Client) lock(ctx context.Context, dir string, observe func(Event)) (*os
 		}
 		lock, err := local.TryLock(dir)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // a pull that failed has just removed the folder
+			continue // a failed pull has just removed the folder
 		}
 		if !errors.Is(err, disk.ErrHeld) {
 			return lock, err //nolint:wrapcheck // names the folder
@@ -139,7 +139,7 @@ type job struct {
 	dir     string
 	root    *os.Root
 	listing *Listing
-	old     *local.Record // of the pull before, or nil
+	old     *local.Record // of the previous pull, or nil
 	observe func(Event)
 
 	mu   sync.Mutex // guards sums
@@ -157,7 +157,7 @@ func (c *Client) pull(ctx context.Context, dir string, l *Listing, s Selection, 
 	}
 	j := &job{c: c, dir: dir, root: root, listing: l, observe: observe, sums: make(map[string]string)}
 	if j.old, err = local.ReadRecord(dir); err != nil {
-		j.old = nil // none, or one that cannot be read: everything is checked anyway
+		j.old = nil // missing or unreadable: everything is checked anyway
 	}
 	manifest, err := j.manifest(ctx)
 	if err != nil {
@@ -180,7 +180,7 @@ func (c *Client) pull(ctx context.Context, dir string, l *Listing, s Selection, 
 	return j.install(ctx, choice, missing)
 }
 
-// complete asks for the digests that the listing did not tell.
+// complete requests the digests that the listing does not have.
 func (j *job) complete(ctx context.Context, choice *Choice) error {
 	for i, f := range choice.Files {
 		if !f.known() {
@@ -197,7 +197,7 @@ func (j *job) complete(ctx context.Context, choice *Choice) error {
 	return nil
 }
 
-// manifest fetches the bundle.yaml of the commit, nil when it has none.
+// manifest fetches the bundle.yaml of the commit, nil if it has none.
 func (j *job) manifest(ctx context.Context) ([]byte, error) {
 	i := slices.IndexFunc(j.listing.Files, func(f Remote) bool { return f.Path == bundle.ManifestFile })
 	if i < 0 {
@@ -225,7 +225,7 @@ func (j *job) manifest(ctx context.Context) ([]byte, error) {
 	return data, nil
 }
 
-// have reports whether the folder has the file of the listing already, and its SHA-256.
+// have reports whether the folder already has the listed file, and its SHA-256.
 func (j *job) have(ctx context.Context, r *Remote) (string, bool) {
 	info, err := j.root.Lstat(r.Path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() != r.Bytes {
@@ -240,7 +240,7 @@ func (j *job) have(ctx context.Context, r *Remote) (string, bool) {
 	return sum, err == nil
 }
 
-// missing returns the files that have to be fetched and checks that there is room for them.
+// missing returns the files to fetch and checks that there is enough space for them.
 func (j *job) missing(ctx context.Context, choice *Choice) ([]Remote, error) {
 	var out []Remote
 	var bytes, arrived int64
@@ -267,8 +267,8 @@ func (j *job) missing(ctx context.Context, choice *Choice) ([]Remote, error) {
 	return out, nil
 }
 
-// fetch brings the files: those of one part in parallel, then the large ones one after the other,
-// each with parallel parts.
+// fetch downloads the files: first those of one part, in parallel, then the large ones one after
+// the other, each with parallel parts.
 func (j *job) fetch(ctx context.Context, files []Remote) error {
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(j.c.o.Connections)
@@ -306,9 +306,9 @@ func (j *job) transfer(ctx context.Context, r Remote, observe func(Event)) error
 	return nil
 }
 
-// install moves the files into place, writes the record and removes what the commit before had and
-// this one has not. Renames of verified files are all that happens here: a crash in between leaves
-// a record that does not match, which verify finds and the next pull repairs.
+// install moves the files into place, writes the record and removes the files of the previous
+// commit that the new one does not have. It only renames verified files: a crash in between leaves
+// a record that does not match, which verify detects and the next pull repairs.
 func (j *job) install(ctx context.Context, choice *Choice, fetched []Remote) (*Result, error) {
 	for _, r := range fetched {
 		if dir := path.Dir(r.Path); dir != "." {
@@ -343,9 +343,9 @@ func (j *job) install(ctx context.Context, choice *Choice, fetched []Remote) (*R
 	return &Result{Dir: j.dir, Record: rec, Fetched: len(fetched), Kept: len(choice.Files) - len(fetched), Removed: removed}, nil
 }
 
-// carryOver keeps what an earlier pull took of the same commit, another precision for instance, in
-// the record, and returns the files of another commit that are to be removed. Files that no pull
-// has written are never touched.
+// carryOver keeps files of earlier pulls of the same commit in the record, for example another
+// precision, and returns the files of another commit that are to be removed. Files that no pull has
+// written are never touched.
 func (j *job) carryOver(ctx context.Context, rec *local.Record) (removed []string) {
 	if j.old == nil {
 		return nil

@@ -17,19 +17,19 @@ import (
 	"signalbox/internal/hub/local"
 )
 
-// Selection says which files of a repository are wanted.
+// Selection selects files of a repository.
 type Selection struct {
-	// Precision of the graph: fp32, fp16 or int8. Empty takes what suits a CPU, int8 where there is
-	// such a graph and fp32 else, or the first graph of a bundle.
+	// Precision of the graph: fp32, fp16 or int8. Empty selects the best for a CPU: int8 if there
+	// is such a graph, else fp32; or the first graph of a bundle.
 	Precision string
-	// Graph names the graph instead, by its path.
+	// Graph selects the graph by its path instead.
 	Graph string
-	// Include are patterns of further files (path.Match). One without a slash is matched with the
-	// last part of a path, one that ends in "/" takes all that lies below.
+	// Include are patterns of additional files (path.Match). A pattern without a slash is matched
+	// with the last part of a path; one that ends in "/" selects everything below.
 	Include []string
 }
 
-// Validate returns every problem, joined.
+// Validate returns all problems, joined.
 func (s *Selection) Validate() error {
 	var errs []error
 	switch s.Precision {
@@ -54,16 +54,16 @@ const (
 	tokenizer   = "tokenizer.json" //nolint:gosec // of text, not of access
 )
 
-// Choice is what a selection came to.
+// Choice is the result of a selection.
 type Choice struct {
-	// Graph is the path of the graph, and Precision its precision (empty when its name does not
-	// say).
+	// Graph is the path of the graph, and Precision its precision (empty if its name does not state
+	// it).
 	Graph, Precision string
 	// Files are the wanted files in the listing's order.
 	Files []Remote
 }
 
-// flash matches graphs that need an operator of one vendor (com.ck, CKFlashAttention), which ONNX
+// flash matches graphs that need a vendor-specific operator (com.ck, CKFlashAttention), which ONNX
 // Runtime does not have: model_fa.onnx, model_fa_fp16.onnx.
 var flash = regexp.MustCompile(`(^|[_-])fa([_-]|$)`)
 
@@ -71,7 +71,7 @@ func isFlash(name string) bool {
 	return path.Ext(name) == graphSuffix && flash.MatchString(strings.TrimSuffix(strings.ToLower(path.Base(name)), graphSuffix))
 }
 
-// Choose picks the files. manifest is the content of the repository's bundle.yaml, nil when it has
+// Choose selects the files. manifest is the content of the repository's bundle.yaml, nil if it has
 // none. Errors wrap ErrNoModel, ErrNoFile or local.ErrPath.
 func Choose(l *Listing, s Selection, manifest []byte) (*Choice, error) {
 	if err := s.Validate(); err != nil {
@@ -121,7 +121,7 @@ type picker struct {
 	s       Selection
 }
 
-// take wants a file if there is one of this name.
+// take selects the file with a name, if it exists.
 func (p *picker) take(name string) bool {
 	_, ok := p.index[name]
 	if ok {
@@ -140,7 +140,7 @@ func (p *picker) named() (string, error) {
 	return p.s.Graph, nil
 }
 
-// graphs lists the graphs that can be named, for messages.
+// graphs lists the available graphs, for messages.
 func (p *picker) graphs() string {
 	const most = 12
 	var names []string
@@ -158,14 +158,14 @@ func (p *picker) graphs() string {
 	return strings.Join(names, ", ")
 }
 
-// huggingFace picks from the hub's usual layout.
+// huggingFace selects from the hub's usual layout.
 func (p *picker) huggingFace() (graph, precision string, err error) {
 	if graph, err = p.graph(); err != nil {
 		return "", "", errors.Join(append([]error{err}, p.lacks("onnx")...)...)
 	}
 	dir := path.Dir(graph)
 	for _, base := range []string{tokenizer, "tokenizer_config.json", "special_tokens_map.json"} {
-		// The folder of a graph may have a tokenizer of its own; the root's is the one that counts.
+		// The folder of a graph may have a separate tokenizer; the one in the root is used.
 		if !p.take(base) {
 			p.take(path.Join(dir, base))
 		}
@@ -188,7 +188,7 @@ func (p *picker) huggingFace() (graph, precision string, err error) {
 	return graph, local.Precision(graph), nil
 }
 
-// lacks lists what the repository does not have beside a graph in dir, before anything is
+// lacks lists the files that the repository lacks for a graph in dir, before anything is
 // downloaded.
 func (p *picker) lacks(dir string) []error {
 	var out []error
@@ -214,7 +214,7 @@ func (p *picker) lacks(dir string) []error {
 	return out
 }
 
-// pytorch lists the weights that a repository has in other formats.
+// pytorch lists the weights of a repository in other formats.
 func (p *picker) pytorch() []string {
 	var out []string
 	for _, f := range p.listing.Files {
@@ -230,7 +230,7 @@ func (p *picker) pytorch() []string {
 	return out
 }
 
-// graph picks one graph: by precision, then by folder (the root, onnx/, then the deepest
+// graph selects one graph: by precision, then by folder (the root, onnx/, then the deepest
 // onnx/layer-N/ of a model with early exits), then by name.
 func (p *picker) graph() (string, error) {
 	if p.s.Graph != "" {
@@ -286,9 +286,9 @@ func (p *picker) folders() []string {
 	return append([]string{".", "onnx"}, layers...)
 }
 
-// graphNames lists the file names of a precision, the preferred first: those that package bundle
-// finds in a folder without a manifest. Graphs of other names, such as those that
-// sentence-transformers quantises for one processor, are taken by name only.
+// graphNames lists the file names of a precision in order of preference: those that package bundle
+// finds in a folder without a manifest. Graphs with other names, such as those that
+// sentence-transformers quantises for one processor, are only selected by name.
 func graphNames(precision string) []string {
 	switch precision {
 	case fp32:
@@ -299,8 +299,8 @@ func graphNames(precision string) []string {
 	return []string{"model_quantized.onnx", "model_int8.onnx", "model_uint8.onnx"}
 }
 
-// externalData wants the files that hold the weights of a graph, under the names that exporters
-// give: model.onnx.data, model.onnx_data, model.onnx_data_1, model.data.
+// externalData selects the files that hold the weights of a graph, under the names that exporters
+// use: model.onnx.data, model.onnx_data, model.onnx_data_1, model.data.
 func (p *picker) externalData(graph string) (taken []string) {
 	stem := strings.TrimSuffix(graph, graphSuffix)
 	for _, f := range p.listing.Files {
@@ -313,8 +313,8 @@ func (p *picker) externalData(graph string) (taken []string) {
 	return taken
 }
 
-// tooLarge reports a graph that could not be opened: its files, of which it is the last, have more
-// bytes together than a message of protobuf may.
+// tooLarge reports a graph that could not be opened because its files, the last of which is the
+// graph, exceed the size limit of a protobuf message.
 func (p *picker) tooLarge(files []string) error {
 	var total int64
 	for _, name := range files {
@@ -328,9 +328,8 @@ func (p *picker) tooLarge(files []string) error {
 		ErrNoModel, files[len(files)-1], total, int64(bundle.MaxGraphBytes), p.graphs())
 }
 
-// manifestFiles is the part of a bundle.yaml that says which files there are. It is read leniently:
-// a manifest of a later format can be downloaded, and is refused by the version that cannot load
-// it.
+// manifestFiles is the part of a bundle.yaml that lists files. It is read leniently: a manifest of
+// a later format can be downloaded, and a version that cannot load it rejects it later.
 type manifestFiles struct {
 	Graphs []struct {
 		File      string `yaml:"file"`
@@ -385,8 +384,7 @@ func fileKeys(n *yaml.Node) []string {
 	return out
 }
 
-// isCard matches the files at the root that tell people what a model is and what it may be used
-// for.
+// isCard matches the files at the root that describe a model and its permitted use.
 func isCard(name string) bool {
 	if strings.Contains(name, "/") {
 		return false

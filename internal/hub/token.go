@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// maxToken bounds the token file; tokens of the hub have 37 characters.
+// maxToken limits the size of the token file; tokens of the hub have 37 characters.
 const maxToken = 4096
 
-// FindToken returns the access token that the environment names, or "" when there is none. It looks
-// where the hub's own tools look
+// FindToken returns the access token from the environment, or "" if there is none. It uses the
+// sources of the hub's own tools
 // (https://huggingface.co/docs/huggingface_hub/package_reference/environment_variables): HF_TOKEN,
 // HUGGING_FACE_HUB_TOKEN, the file HF_TOKEN_PATH, the file "token" in HF_HOME, by default
-// $XDG_CACHE_HOME/huggingface or ~/.cache/huggingface. HF_HUB_DISABLE_IMPLICIT_TOKEN=1 leaves files
-// aside.
+// $XDG_CACHE_HOME/huggingface or ~/.cache/huggingface. HF_HUB_DISABLE_IMPLICIT_TOKEN=1 skips the
+// files.
 func FindToken(env func(string) (string, bool)) (string, error) {
 	for _, name := range []string{"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"} {
 		if v, _ := env(name); strings.TrimSpace(v) != "" {
@@ -63,7 +63,8 @@ func tokenFile(env func(string) (string, bool)) string {
 	return ""
 }
 
-// checkToken trims a token and refuses one that no header can carry. The message never shows it.
+// checkToken trims a token and rejects one that a header cannot carry. The message never contains
+// it.
 func checkToken(s, from string) (string, error) {
 	s = strings.TrimSpace(s)
 	if strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) {

@@ -27,8 +27,8 @@ import (
 	"signalbox/internal/hub/local"
 )
 
-// errNoRanges reports a server that does not answer a request for a range with that range. The file
-// is then fetched in one piece.
+// errNoRanges reports a server that does not support range requests. The file is then fetched in
+// one piece.
 var errNoRanges = errors.New("server sends no ranges")
 
 // partial is the state of an unfinished download, kept beside its bytes.
@@ -36,11 +36,11 @@ type partial struct {
 	Bytes     int64   `json:"bytes"`
 	PartBytes int64   `json:"part_bytes"`
 	ETag      string  `json:"etag,omitempty"` // the storage host's, for If-Range
-	Have      []int64 `json:"have"`           // bytes that are there, of each part from its start
+	Have      []int64 `json:"have"`           // bytes received of each part, from its start
 }
 
-// transfer fetches one file into local.PartialDir. Its parts run in parallel; each writes to its
-// own range of the file.
+// transfer fetches one file into local.PartialDir. Its parts run in parallel; each writes to a
+// separate range of the file.
 type transfer struct {
 	c       *Client
 	root    *os.Root
@@ -66,25 +66,25 @@ func (c *Client) newTransfer(root *os.Root, l *Listing, r Remote, observe func(E
 	}, nil
 }
 
-// partialName is where the bytes of a file are collected: named after path and digest, so that a
-// file that changed from one commit to the next starts anew, and equal files do not meet.
+// partialName is the name of the file that collects the bytes. It contains path and digest, so that
+// a changed file starts anew, and equal files do not conflict.
 func partialName(r *Remote) string {
 	sum := sha256.Sum256([]byte(r.Path + "\x00" + r.SHA256 + "\x00" + r.BlobID))
 	return path.Join(local.PartialDir, hex.EncodeToString(sum[:16]))
 }
 
-// run fetches and verifies the file and returns its SHA-256. The bytes are then in partialName.
+// run fetches and verifies the file and returns its SHA-256. Its bytes are then in partialName.
 func (t *transfer) run(ctx context.Context) (string, error) {
 	sum, err := t.once(ctx)
 	if errors.Is(err, ErrChecksum) && t.resumed {
-		// What an earlier pull left may be what is wrong, after a power failure for instance.
+		// The data of an earlier pull may be corrupt, for example after a power failure.
 		t.resumed = false
 		sum, err = t.once(ctx)
 	}
 	return sum, explainDisk(err)
 }
 
-// explainDisk says what to do about a disk that is full.
+// explainDisk adds advice to the error of a full disk.
 func explainDisk(err error) error {
 	if !errors.Is(err, syscall.ENOSPC) {
 		return err
@@ -113,12 +113,12 @@ func (t *transfer) once(ctx context.Context) (string, error) {
 	sum, err := t.check(ctx)
 	if errors.Is(err, ErrChecksum) {
 		t.reset()
-		_ = t.root.Remove(name) // what cannot be removed is overwritten by the next pull
+		_ = t.root.Remove(name) // files that cannot be removed are overwritten by the next pull
 	}
 	return sum, err
 }
 
-// load reads the state that an earlier pull left, or starts a new one.
+// load reads the state of an earlier pull, or starts a new one.
 func (t *transfer) load(name string) {
 	size, part := t.remote.Bytes, t.c.o.PartBytes
 	fresh := partial{Bytes: size, PartBytes: part, Have: make([]int64, (size+part-1)/part)}
@@ -150,13 +150,13 @@ func (t *transfer) load(name string) {
 	}
 }
 
-// span returns the bytes of part i: from is its first, to the one behind its last.
+// span returns the byte range of part i: from is its first byte, to the one after its last.
 func (t *transfer) span(i int) (from, to int64) {
 	from = int64(i) * t.state.PartBytes
 	return from, min(from+t.state.PartBytes, t.state.Bytes)
 }
 
-// keep saves what has arrived for the next pull, or removes what is of no use to it.
+// keep saves the received data for the next pull, or removes it if it is useless.
 func (t *transfer) keep(name string) error {
 	if t.whole || !slices.ContainsFunc(t.state.Have, func(n int64) bool { return n > 0 }) {
 		return errors.Join(t.root.Remove(name), ignoreMissing(t.root.Remove(name+".json")))
@@ -192,11 +192,11 @@ func (t *transfer) save() error {
 	return nil
 }
 
-// reset forgets all bytes.
+// reset discards all bytes.
 func (t *transfer) reset() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_ = t.root.Remove(partialName(&t.remote) + ".json") // a state that stays is caught by the digest
+	_ = t.root.Remove(partialName(&t.remote) + ".json") // the digest detects a state that remains
 	for i, have := range t.state.Have {
 		if have > 0 {
 			t.observe(Event{Kind: Received, Path: t.remote.Path, Bytes: -have})
@@ -209,7 +209,7 @@ func (t *transfer) reset() {
 	}
 }
 
-// fetch brings all parts that are not complete.
+// fetch downloads all parts that are not complete.
 func (t *transfer) fetch(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(t.c.o.Connections)
@@ -231,8 +231,8 @@ func (t *transfer) fetch(ctx context.Context) error {
 	return group.Wait() //nolint:wrapcheck // the parts name the file
 }
 
-// attempt asks for what is missing of part i and writes what comes. progress says that bytes
-// arrived that the next attempt does not need to ask for.
+// attempt requests the missing bytes of part i and writes them. progress reports that new bytes
+// arrived, which the next attempt need not request.
 func (t *transfer) attempt(ctx context.Context, i int) (progress bool, err error) {
 	ctx, watch := t.c.watch(ctx)
 	defer watch.stop()
@@ -272,7 +272,7 @@ func (t *transfer) attempt(ctx context.Context, i int) (progress bool, err error
 	return true, nil
 }
 
-// readError tells a disk that takes no more from a network that brings no more.
+// readError distinguishes a full disk from a network failure.
 func (t *transfer) readError(ctx context.Context, u *url.URL, err error) error {
 	var disk *fs.PathError
 	if errors.As(err, &disk) || errors.Is(err, ErrSize) {
@@ -284,13 +284,13 @@ func (t *transfer) readError(ctx context.Context, u *url.URL, err error) error {
 	return &temporaryError{err: fmt.Errorf("%v: the transfer from %s was cut: %w", t.ask, u.Host, bare(err))}
 }
 
-// accept checks that an answer is the bytes [start,to) of the file that was listed.
+// accept checks that a response holds the bytes [start,to) of the listed file.
 func (t *transfer) accept(r *reply, start, to int64) error {
 	linked := digest(sha256Digest, unquote(r.linked.Get("X-Linked-Etag")))
 	if linked != "" && t.remote.SHA256 != "" && linked != t.remote.SHA256 {
 		return fmt.Errorf("%v: %w: the hub now links sha256 %s, listed was %s; pull again", t.ask, ErrChanged, linked, t.remote.SHA256)
 	}
-	if start == 0 && to == t.state.Bytes { // no range was asked for
+	if start == 0 && to == t.state.Bytes { // no range was requested
 		if r.ContentLength >= 0 && r.ContentLength != t.remote.Bytes {
 			return fmt.Errorf("%v: %w: %s sends %d bytes, listed were %d", t.ask, ErrSize, r.Request.URL.Host, r.ContentLength, t.remote.Bytes)
 		}
@@ -313,8 +313,8 @@ func (t *transfer) accept(r *reply, start, to int64) error {
 	return nil
 }
 
-// keepETag remembers the tag of the first answer and reports whether this answer has the same.
-// Weak tags do not promise equal bytes (RFC 9110, section 8.8.1) and are not kept.
+// keepETag stores the tag of the first response and reports whether this response has the same tag.
+// Weak tags do not guarantee equal bytes (RFC 9110, section 8.8.1) and are not stored.
 func (t *transfer) keepETag(r *reply) bool {
 	etag := r.Header.Get("Etag")
 	if !strings.HasPrefix(etag, `"`) {
@@ -346,12 +346,13 @@ func parseContentRange(s string) (first, last, total int64, ok bool) {
 
 const copyBytes = 128 << 10
 
-// copy writes the bytes of part i from r to the file and counts them. n is how many arrived.
+// copy writes the bytes of part i from r to the file and counts them. n is the number of bytes
+// received.
 func (t *transfer) copy(i int, start, to int64, r io.Reader) (n int64, err error) {
 	buf := make([]byte, copyBytes)
 	for at := start; ; {
 		if at == to {
-			// All is there. A server that goes on has another file.
+			// All bytes have arrived. A server that sends more has another file.
 			if got, _ := io.ReadAtLeast(r, buf[:1], 1); got > 0 {
 				return n, fmt.Errorf("%w: more bytes than the %d listed", ErrSize, t.remote.Bytes)
 			}
@@ -378,9 +379,8 @@ func (t *transfer) copy(i int, start, to int64, r io.Reader) (n int64, err error
 	}
 }
 
-// hashes are the digests of a file as it is read: SHA-256, and git's object id where that is what
-// the hub tells. SHA-1 guards against damage in transit only; the hub's connection is what is
-// trusted.
+// hashes are the digests of a file computed while reading: SHA-256, and git's object id if the hub
+// reports that. SHA-1 only detects damage in transit; the connection to the hub is trusted.
 type hashes struct{ sha256, blob hash.Hash }
 
 func newHashes(size int64) hashes {
@@ -389,7 +389,7 @@ func newHashes(size int64) hashes {
 	return h
 }
 
-// check reads the whole file, compares its digest and syncs it to the disk.
+// check reads the whole file, compares its digest and syncs it to disk.
 func (t *transfer) check(ctx context.Context) (string, error) {
 	sum, err := verify(ctx, io.NewSectionReader(t.file, 0, t.remote.Bytes), &t.remote)
 	if err != nil {
@@ -401,7 +401,7 @@ func (t *transfer) check(ctx context.Context) (string, error) {
 	return sum, nil
 }
 
-// verify reads the content of a file, compares it with what the hub lists and returns its SHA-256.
+// verify reads the content of a file, compares it with the listing and returns its SHA-256.
 func verify(ctx context.Context, content io.Reader, r *Remote) (string, error) {
 	h := newHashes(r.Bytes)
 	w := io.Writer(h.sha256)

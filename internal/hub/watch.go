@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// errStalled ends an attempt that brings no bytes any more.
+// errStalled ends an attempt that receives no more bytes.
 var errStalled = errors.New("no data for too long")
 
-// watchdog cancels one attempt when it brings no byte for Options.Stall.
+// watchdog cancels an attempt that receives no byte for Options.Stall.
 type watchdog struct {
 	timer  *time.Timer
 	stall  time.Duration
@@ -35,7 +35,7 @@ func (w *watchdog) stop() {
 
 func (w *watchdog) reader(r io.Reader) io.Reader { return &watchedReader{r: r, w: w} }
 
-// watchedReader tells the watchdog about every byte.
+// watchedReader reports every byte to the watchdog.
 type watchedReader struct {
 	r io.Reader
 	w *watchdog

@@ -12,11 +12,11 @@ import (
 	"signalbox/internal/signal"
 )
 
-// Template is how a guard model is asked and how it answers.
+// Template is the prompt and response format of a guard model.
 type Template string
 
-// The templates. A server applies the chat template of the model; what is sent is what that
-// expects.
+// The templates. The server applies the chat template of the model; the client sends the input that
+// it expects.
 const (
 	// LlamaGuard: Llama Guard 2 to 4. Labels safe, unsafe, and S1 to S14.
 	LlamaGuard Template = "llama_guard"
@@ -24,14 +24,14 @@ const (
 	Qwen3Guard Template = "qwen3guard"
 	// ShieldGemma: asked for one policy at a time. Labels safe and unsafe.
 	ShieldGemma Template = "shieldgemma"
-	// GPTOSSSafeguard: gpt-oss-safeguard, by a policy in the system message. Labels safe and
+	// GPTOSSSafeguard: gpt-oss-safeguard, with a policy in the system message. Labels safe and
 	// unsafe.
 	GPTOSSSafeguard Template = "gpt_oss_safeguard"
-	// Instruct: any instruct model, which answers with one of Options.Labels.
+	// Instruct: any instruct model; it responds with one of Options.Labels.
 	Instruct Template = "instruct"
 )
 
-// Templates lists them.
+// Templates lists the templates.
 func Templates() []string {
 	return []string{
 		string(LlamaGuard), string(Qwen3Guard), string(ShieldGemma), string(GPTOSSSafeguard),
@@ -39,7 +39,7 @@ func Templates() []string {
 	}
 }
 
-// TakesPolicy reports whether a template is told what to look for.
+// TakesPolicy reports whether a template includes a policy.
 func (t Template) TakesPolicy() bool {
 	return t == ShieldGemma || t == GPTOSSSafeguard || t == Instruct
 }
@@ -58,16 +58,16 @@ type message struct {
 
 // format is one template.
 type format struct {
-	labels   []string // that exclude each other come first
-	verdicts []string // those, as the model says them, parallel to the first labels
-	tokens   int      // of the answer
+	labels   []string // mutually exclusive labels come first
+	verdicts []string // the model's words for these, parallel to the first labels
+	tokens   int      // of the response
 	ask      func(c *Client, x signal.Exchange) []message
-	// tell finds the verdict in an answer: its place in verdicts, where it begins, and the labels
-	// that hold beside it.
+	// tell finds the verdict in a response: its index in verdicts, its position, and additional
+	// labels that apply.
 	tell func(c *Client, answer string) (verdict, at int, also []string, err error)
 }
 
-// formats are the templates; the labels of Instruct are those of the options.
+// formats returns the templates; the labels of Instruct are those of the options.
 func formats() map[Template]format {
 	return map[Template]format{
 		LlamaGuard: {
@@ -90,7 +90,7 @@ func formats() map[Template]format {
 	}
 }
 
-// hazards are those of the MLCommons taxonomy that Llama Guard names.
+// hazards are the hazards of the MLCommons taxonomy that Llama Guard uses.
 func hazards() []string {
 	out := make([]string, 14)
 	for i := range out {
@@ -99,7 +99,7 @@ func hazards() []string {
 	return out
 }
 
-// categories are those of Qwen3Guard.
+// categories are the categories of Qwen3Guard.
 func categories() []string {
 	return []string{
 		"Violent", "Non-violent Illegal Acts", "Sexual Content or Sexual Acts", "PII",
@@ -108,7 +108,7 @@ func categories() []string {
 	}
 }
 
-// turns sends the exchange as it was: the model's chat template puts the task around it.
+// turns sends the exchange unchanged: the model's chat template adds the task.
 func turns(_ *Client, x signal.Exchange) []message {
 	out := []message{{"user", x.Prompt}}
 	if x.Answer != "" {
@@ -117,7 +117,7 @@ func turns(_ *Client, x signal.Exchange) []message {
 	return out
 }
 
-// askShieldGemma writes the prompt of the model card of ShieldGemma.
+// askShieldGemma writes the prompt from the model card of ShieldGemma.
 func askShieldGemma(c *Client, x signal.Exchange) []message {
 	who, what := "a user prompt", "Human Question: "+x.Prompt
 	subject := "human question"
@@ -132,7 +132,7 @@ func askShieldGemma(c *Client, x signal.Exchange) []message {
 		"or 'No'. And then walk through step by step to be sure we answer correctly."}}
 }
 
-// unturned takes the marks of turns out of a text, which would end the one that it is in.
+// unturned removes turn markers from a text, which would end its turn.
 func unturned(text string) string {
 	return strings.NewReplacer("<start_of_turn>", "", "<end_of_turn>", "").Replace(text)
 }
@@ -175,7 +175,7 @@ func (c *Client) chatRequest(x signal.Exchange) any {
 	return body
 }
 
-// choiceOf makes the server keep a model to one of some labels.
+// choiceOf makes the server restrict the model to the given labels.
 func choiceOf(labels []string) any {
 	type object = map[string]any
 	return object{"type": "json_schema", "json_schema": object{
@@ -186,7 +186,7 @@ func choiceOf(labels []string) any {
 	}}
 }
 
-// topLogprobs is how many alternatives of a token are asked for.
+// topLogprobs is the number of alternatives requested per token.
 const topLogprobs = 20
 
 var (
@@ -200,7 +200,7 @@ var (
 	bareBit      = regexp.MustCompile(`^\s*([01])\s*$`)
 )
 
-// tellLlamaGuard reads "safe", or "unsafe" and on the next line the hazards.
+// tellLlamaGuard reads "safe", or "unsafe" followed by a line with the hazards.
 func tellLlamaGuard(_ *Client, answer string) (verdict, at int, also []string, err error) {
 	word := strings.TrimLeft(answer, " \t\r\n")
 	at = len(answer) - len(word)
@@ -240,7 +240,7 @@ func tellQwen3Guard(c *Client, answer string) (verdict, at int, also []string, e
 	return verdict, m[2], also, nil
 }
 
-// standsAlone reports whether a list has the category Violent itself.
+// standsAlone reports whether a list contains the category Violent itself.
 func standsAlone(list string) bool {
 	for part := range strings.SplitSeq(list, ",") {
 		if strings.EqualFold(strings.TrimSpace(part), "Violent") {
@@ -250,7 +250,7 @@ func standsAlone(list string) bool {
 	return false
 }
 
-// tellFirst reads an answer that begins with a verdict, whatever its case and quotes.
+// tellFirst reads a response that begins with a verdict, ignoring case and quotes.
 func tellFirst(c *Client, answer string) (verdict, at int, also []string, err error) {
 	word := strings.TrimLeft(answer, " \t\r\n\"'*`")
 	at = len(answer) - len(word)
@@ -271,7 +271,7 @@ func tellFirst(c *Client, answer string) (verdict, at int, also []string, err er
 	return best, at, nil, nil
 }
 
-// tellInstruct reads {"label": "..."}, or an answer that begins with a label.
+// tellInstruct reads {"label": "..."}, or a response that begins with a label.
 func tellInstruct(c *Client, answer string) (verdict, at int, also []string, err error) {
 	m := labelled.FindStringSubmatchIndex(answer)
 	if m == nil {
@@ -340,14 +340,14 @@ func (c *Client) readChat(body []byte) (signal.Judgement, error) {
 		j.Probs[i] = float32(p)
 	}
 	j.Score = shares[verdict]
-	for _, l := range also { // as sure as it is that the text is not safe
+	for _, l := range also { // with the probability that the text is not safe
 		j.Probs[slices.Index(labels, l)] = float32(1 - shares[0])
 	}
 	return checked(j)
 }
 
-// likelier is the likelier one of the verdicts at the start of an answer that begins with neither. The
-// model card of ShieldGemma compares the two, whatever else is likelier.
+// likelier returns the more likely verdict at the start of a response that begins with neither. The
+// model card of ShieldGemma compares the two, even if another token is more likely.
 func (c *Client) likelier(tokens []choice) (int, error) {
 	shares := c.shares(tokens, 0, len(c.chat.verdicts))
 	if shares == nil {
@@ -356,15 +356,15 @@ func (c *Client) likelier(tokens []choice) (int, error) {
 	return slices.Index(shares, slices.Max(shares)), nil
 }
 
-// choice is a token of an answer and what might have stood in its place.
+// choice is a token of a response with its alternatives.
 type choice struct {
 	Token string   `json:"token"`
 	Log   *float64 `json:"logprob"`
 	Top   []choice `json:"top_logprobs"`
 }
 
-// shares returns the probabilities of the verdicts at the token that the verdict begins with: what
-// its alternatives say, of those that begin a verdict. nil where the server tells none.
+// shares returns the probabilities of the verdicts at the token that the verdict begins with,
+// computed from those alternatives that begin a verdict. nil if the server reports none.
 func (c *Client) shares(tokens []choice, at, n int) []float64 {
 	if at < 0 {
 		return nil
@@ -389,7 +389,7 @@ func (c *Client) shares(tokens []choice, at, n int) []float64 {
 				continue
 			}
 			fit := begins(words, word)
-			for _, w := range fit { // a token that begins several words says nothing between them
+			for _, w := range fit { // a token that begins several words does not distinguish them
 				p := math.Exp(*alt.Log) / float64(len(fit))
 				out[w] += p
 				sum += p
@@ -406,7 +406,7 @@ func (c *Client) shares(tokens []choice, at, n int) []float64 {
 	return nil
 }
 
-// own is the token itself, where it is not among its alternatives.
+// own returns the token itself, if it is not among its alternatives.
 func own(t *choice) []choice {
 	if slices.ContainsFunc(t.Top, func(x choice) bool { return x.Token == t.Token }) {
 		return nil
@@ -414,7 +414,7 @@ func own(t *choice) []choice {
 	return []choice{{Token: t.Token, Log: t.Log}}
 }
 
-// begins returns the words that a token begins or that begin it.
+// begins returns the words that a token is a prefix of, or that are a prefix of the token.
 func begins(words []string, token string) []int {
 	var out []int
 	for i, w := range words {

@@ -1,8 +1,8 @@
-// Package option holds what the sections of a configuration share: values that carry a unit, and a
+// Package option holds types shared by the sections of a configuration: values with a unit, and a
 // list of problems that names the field of each.
 //
-// It knows no section and reads no file. Its types are plain values; a Problems belongs to one
-// goroutine.
+// It is independent of the sections and reads no file. Its types are plain values; a Problems
+// belongs to one goroutine.
 package option
 
 import (
@@ -12,14 +12,15 @@ import (
 	"time"
 )
 
-// Duration is a time span in a configuration, where it carries a unit: 300ms, 5s, 1h30m.
+// Duration is a time span in a configuration, with a unit: 300ms, 5s, 1h30m.
 type Duration time.Duration
 
-// String returns the span as it may be written in a configuration.
+// String returns the span as it is written in a configuration.
 func (d Duration) String() string { return time.Duration(d).String() }
 
-// UnmarshalText reads a span with a unit: those of time.ParseDuration, behind days of 24 hours, as
-// 30d or 1d12h. A bare number is an error, because its unit would be a guess; only 0 needs none.
+// UnmarshalText reads a span with a unit: the units of time.ParseDuration, optionally after days of
+// 24 hours, as in 30d or 1d12h. A bare number is an error, because its unit is ambiguous; only 0
+// needs none.
 func (d *Duration) UnmarshalText(b []byte) error {
 	s := string(b)
 	v, ok := parseDuration(s)
@@ -35,7 +36,7 @@ func (d *Duration) UnmarshalText(b []byte) error {
 
 const (
 	day      = 24 * time.Hour
-	mostDays = 100_000 // fewer than a time.Duration has
+	mostDays = 100_000 // fewer than time.Duration can hold
 )
 
 func parseDuration(s string) (v time.Duration, ok bool) {

@@ -10,23 +10,23 @@ import (
 	"strings"
 )
 
-// Problems collects what is wrong with a section, one "field: problem" a line. The zero value is
+// Problems collects the problems of a section, one "field: problem" per line. The zero value is
 // ready for use. It belongs to one goroutine.
 type Problems struct{ list []error }
 
-// Addf notes a problem of a field. The message is formatted as by fmt.Sprintf.
+// Addf adds a problem of a field. The message is formatted as by fmt.Sprintf.
 func (p *Problems) Addf(field, format string, args ...any) {
 	p.list = append(p.list, fmt.Errorf("%s: %s", field, fmt.Sprintf(format, args...)))
 }
 
-// Join notes what the check of a section below found; nil is nothing.
+// Join adds the problems of a subsection; nil adds none.
 func (p *Problems) Join(section string, err error) {
 	if err != nil {
 		p.list = append(p.list, fmt.Errorf("%s: %w", section, err))
 	}
 }
 
-// Name checks a word that ends up in headers, paths and metric labels: 1 to 200 bytes of visible
+// Name checks a word that is used in headers, paths and metric labels: 1 to 200 bytes of visible
 // ASCII.
 func (p *Problems) Name(field, name string) {
 	switch {
@@ -39,38 +39,38 @@ func (p *Problems) Name(field, name string) {
 	}
 }
 
-// Between notes a problem of a field whose value is not between two, both of them included.
+// Between adds a problem if the value of a field is outside the given range, limits included.
 func Between[T cmp.Ordered](p *Problems, field string, value, least, most T) {
-	if inside := value >= least && value <= most; !inside { // as is what is no number
+	if inside := value >= least && value <= most; !inside { // NaN is outside
 		p.Addf(field, "%v is not between %v and %v", value, least, most)
 	}
 }
 
-// AtLeast notes a problem of a field whose value is less than another.
+// AtLeast adds a problem if the value of a field is less than least.
 func AtLeast[T cmp.Ordered](p *Problems, field string, value, least T) {
-	if enough := value >= least; !enough { // as is what is no number
+	if enough := value >= least; !enough { // NaN is not enough
 		p.Addf(field, "%v is less than %v", value, least)
 	}
 }
 
-// NotNegative notes a problem of a field whose value is less than 0.
+// NotNegative adds a problem if the value of a field is less than 0.
 func NotNegative[T ~int | ~int64](p *Problems, field string, value T) {
 	if value < 0 {
 		p.Addf(field, "%v is negative", value)
 	}
 }
 
-// Err returns all problems joined, nil when there are none.
+// Err returns all problems joined, nil if there are none.
 func (p *Problems) Err() error { return errors.Join(p.list...) }
 
-// VisibleASCII reports whether s holds nothing but visible ASCII characters, which a header can
-// carry and nothing reads as a separator. It is true for the empty string.
+// VisibleASCII reports whether s contains only visible ASCII characters, which a header can carry
+// and no parser treats as separators. It is true for the empty string.
 func VisibleASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// Port returns an error for a URL whose port no connection can have: one above 65535. A URL without
-// a port has none to complain of.
+// Port returns an error for a URL with an impossible port, one above 65535. It returns nil for a
+// URL without a port.
 func Port(u *url.URL) error {
 	port := u.Port()
 	if port == "" {
@@ -82,8 +82,8 @@ func Port(u *url.URL) error {
 	return nil
 }
 
-// Loopback reports whether a host is this machine and no other can reach it: localhost, or an
-// address of loopback.
+// Loopback reports whether a host is only reachable from this machine: localhost, or a loopback
+// address.
 func Loopback(host string) bool {
 	if host == "localhost" {
 		return true
@@ -92,10 +92,11 @@ func Loopback(host string) bool {
 	return err == nil && addr.Unmap().IsLoopback()
 }
 
-// Unique finds names that occur twice. It belongs to one goroutine; make it with Unique{}.
+// Unique finds duplicate names. It belongs to one goroutine; create it with Unique{}.
 type Unique map[string]bool
 
-// Check notes name, and a problem of field when it was noted before. An empty name is no name.
+// Check records name, and adds a problem for field if name was recorded before. Empty names are
+// ignored.
 func (u Unique) Check(p *Problems, field, name string) {
 	if u[name] && name != "" {
 		p.Addf(field, "%q is used twice", name)

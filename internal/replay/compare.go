@@ -6,19 +6,19 @@ import (
 	"signalbox/proxy/decisionlog"
 )
 
-// Change is what becomes of one request.
+// Change is the kind of change for one request.
 type Change string
 
 // The changes.
 const (
 	Unchanged    Change = "unchanged"
-	Route        Change = "route"        // another route decides it
-	Parameters   Change = "parameters"   // the same route sends it otherwise: another model, effort, prompt, limit
-	Undetermined Change = "undetermined" // the log does not hold what the new rules need
+	Route        Change = "route"        // another route matches
+	Parameters   Change = "parameters"   // the same route with another model, effort, prompt or limit
+	Undetermined Change = "undetermined" // the log lacks data that the new rules need
 )
 
-// Compare tells what changes for a request, and for Parameters which fields: "model" is the one
-// tried first, "models" the candidates, the others are called as in the log.
+// Compare reports the change for a request, and for Parameters the changed fields: "model" is the
+// one tried first, "models" the candidates; the others have the names of the log.
 func Compare(before *decisionlog.Entry, now *decisionlog.Redecision) (Change, []string) {
 	switch {
 	case len(now.Missing) > 0:

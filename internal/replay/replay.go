@@ -1,7 +1,6 @@
-// Package replay compares a log of decisions with what another configuration would decide: which
-// requests would go elsewhere, which would only be sent with other parameters, and for which the
-// log does not say enough. It knows lines and how to count them, not how decisions are made; see
-// proxy.Proxy.Redecide for that.
+// Package replay compares a decision log with the decisions of another configuration: which
+// requests would be routed elsewhere, which would only be sent with other parameters, and for which
+// the log lacks data. It reads and counts lines; proxy.Proxy.Redecide makes the decisions.
 //
 // Run works on the caller's goroutine and starts none.
 package replay
@@ -25,14 +24,14 @@ type Source struct {
 	Reader io.Reader
 }
 
-// maxLine is the longest line that is read, in bytes. A recorded prompt is at most as long as the
-// largest body, and JSON may write a byte as six.
+// maxLine is the longest line in bytes that is read. A recorded prompt is at most as long as the
+// largest body, and JSON may encode a byte as six.
 const maxLine = 512 << 20
 
-// Run decides every line of the sources again, in order, and counts what changes. limit bounds the
-// decisions that are read; 0 reads all. progress, when not nil, is called with the bytes read so
-// far, of all sources together, after every line. A line that cannot be read is counted and named,
-// not an error; that a source cannot be read is one.
+// Run decides every line of the sources again, in order, and counts the changes. limit limits the
+// number of decisions; 0 reads all. progress, if not nil, is called after every line with the total
+// of bytes read so far. A line that cannot be read is counted and reported, not an error; a source
+// that cannot be read is an error.
 func Run(ctx context.Context, sources []Source, limit int, decide Decide, progress func(read int64)) (*Report, error) {
 	t := newTally()
 	var read int64
@@ -58,7 +57,7 @@ func Run(ctx context.Context, sources []Source, limit int, decide Decide, progre
 	return t.report(), nil
 }
 
-// take decides one line; empty ones are none. bad says why it could not be read.
+// take decides one line; empty lines are ignored. bad is the reason why a line could not be read.
 func (t *tally) take(ctx context.Context, place string, line []byte, bad error, decide Decide) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"signalbox/proxy/decisionlog"
 )
 
-// Report says what a new configuration would change.
+// Report lists the changes that a new configuration would cause.
 type Report struct {
 	Decisions    int `json:"decisions"` // lines that were read and decided again
 	Unchanged    int `json:"unchanged"`
@@ -20,31 +20,31 @@ type Report struct {
 	Unreadable   int `json:"unreadable"`
 
 	Moves   []Move    `json:"moves"`   // between routes, the most frequent first
-	Fields  []Count   `json:"fields"`  // that change where the route stays, the most frequent first; one request may change several
-	Missing []Count   `json:"missing"` // what the log lacks, the most frequent first; one request may lack several
+	Fields  []Count   `json:"fields"`  // changed fields if the route is the same, the most frequent first; a request may change several
+	Missing []Count   `json:"missing"` // data missing in the log, the most frequent first; a request may lack several
 	Samples []Example `json:"examples"`
-	Bad     []string  `json:"unreadable_lines"` // FILE:LINE: why; the first of them
+	Bad     []string  `json:"unreadable_lines"` // FILE:LINE: reason; only the first ones
 
-	Value *Value `json:"value,omitempty"` // by ratings; nil without any
+	Value *Value `json:"value,omitempty"` // from ratings; nil without any
 }
 
-// Same reports that every line was read and would be decided as it was.
+// Same reports whether every line was read and all decisions stay the same.
 func (r *Report) Same() bool { return r.Unchanged == r.Decisions && r.Unreadable == 0 }
 
-// Move is how many requests of one route another one would decide.
+// Move counts the requests that move from one route to another.
 type Move struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 	N    int    `json:"n"`
 }
 
-// Count is how often something was seen.
+// Count counts occurrences of a name.
 type Count struct {
 	Name string `json:"name"`
 	N    int    `json:"n"`
 }
 
-// Example is one request that changes.
+// Example is one changed request.
 type Example struct {
 	ID      string   `json:"id"`
 	Line    string   `json:"line"` // FILE:LINE
@@ -52,12 +52,12 @@ type Example struct {
 	From    string   `json:"from"`              // route in the log
 	To      string   `json:"to,omitempty"`      // route now; empty when undetermined
 	Model   string   `json:"model,omitempty"`   // chosen in the log
-	Now     string   `json:"now,omitempty"`     // chosen now; empty where that cannot be told
-	Fields  []string `json:"fields,omitempty"`  // that change, with parameters
-	Missing []string `json:"missing,omitempty"` // with undetermined
+	Now     string   `json:"now,omitempty"`     // chosen now; empty if unknown
+	Fields  []string `json:"fields,omitempty"`  // changed fields, for parameters
+	Missing []string `json:"missing,omitempty"` // for undetermined
 }
 
-// The bounds of what a report shows of single requests.
+// The limits for the single requests in a report.
 const (
 	examplesPerKind = 3
 	maxExamples     = 50
@@ -70,7 +70,7 @@ type tally struct {
 	moves   map[Move]int
 	fields  map[string]int
 	missing map[string]int
-	shown   map[string]int // examples by what they are examples of
+	shown   map[string]int // number of examples by kind
 }
 
 func newTally() *tally {
@@ -139,7 +139,7 @@ func (t *tally) report() *Report {
 	return &r
 }
 
-// order puts what matters most first.
+// order sorts the most important changes first.
 func order(c Change) int {
 	return slices.Index([]Change{Route, Parameters, Undetermined, Unchanged}, c)
 }

@@ -6,28 +6,27 @@ import (
 	"signalbox/proxy/decisionlog"
 )
 
-// Value is what the answers under a new configuration would have been worth, estimated from those
-// that were rated under the one of the log, which drew models by chances that it wrote down. It
-// holds as far as who rates does not depend on what the answer was, and as far as a model's effort
-// of reasoning would be what it was.
+// Value estimates the value of the responses under a new configuration, from rated responses under
+// the logged one, which drew models with logged probabilities. It assumes that the probability of a
+// rating does not depend on the response, and that the model's effort stays the same.
 type Value struct {
-	Rated        int `json:"rated"`        // ratings that count: the chance is known, and the new configuration
-	Chanceless   int `json:"chanceless"`   // ratings of requests without a chance, as of conversations that went on
-	Undetermined int `json:"undetermined"` // ratings of requests of which it cannot be told what would be chosen
+	Rated        int `json:"rated"`        // ratings that count: probability and new choice are known
+	Chanceless   int `json:"chanceless"`   // ratings of requests without a probability, such as continued conversations
+	Undetermined int `json:"undetermined"` // ratings of requests whose new choice is unknown
 
 	Logged   Estimate `json:"logged"`             // mean of the ratings that count
-	IPS      Estimate `json:"inverse_propensity"` // weighed by how much likelier the new configuration chooses the model
+	IPS      Estimate `json:"inverse_propensity"` // weighted by the ratio of the model's new and logged probabilities
 	SNIPS    Estimate `json:"self_normalised"`    // the same over the sum of the weights
-	DR       Estimate `json:"doubly_robust"`      // by means of models and domains, corrected by IPS
-	Counting float64  `json:"effective_ratings"`  // as many ratings without weights would tell as much
+	DR       Estimate `json:"doubly_robust"`      // from means by model and domain, corrected by IPS
+	Counting float64  `json:"effective_ratings"`  // the number of unweighted ratings with the same information
 	Most     float64  `json:"greatest_weight"`    // of one rating
-	// Blind is the share of what the new configuration chooses that had no chance in the log. Inverse
-	// propensity knows nothing of it.
+	// Blind is the share of the new choices that had no probability in the log. Inverse propensity
+	// does not cover it.
 	Blind   float64  `json:"share_without_chance"`
-	samples []sample // of which they are made
+	samples []sample // the samples of the estimates
 }
 
-// Estimate is a mean in [0,1], as far as chance allows, with its interval of 95 %.
+// Estimate is a mean in [0,1], within statistical error, with its 95 % interval.
 type Estimate struct {
 	Mean float64 `json:"mean"`
 	Low  float64 `json:"low"`
@@ -40,11 +39,11 @@ type sample struct {
 	domain string
 	score  float64
 	chance float64            // of model, in the log
-	log    map[string]float64 // of all; nil where there was no choice
+	log    map[string]float64 // of all models; nil if there was no choice
 	target map[string]float64 // under the new configuration
 }
 
-// Take counts a logged request whose answer has a score in [0,1].
+// Take counts a logged request whose response has a score in [0,1].
 func (v *Value) Take(l *decisionlog.Entry, now *decisionlog.Redecision, score float64) {
 	if l.Chance <= 0 || l.Chosen == "" || l.Model != l.Chosen {
 		v.Chanceless++
@@ -64,7 +63,8 @@ func (v *Value) Take(l *decisionlog.Entry, now *decisionlog.Redecision, score fl
 	v.samples = append(v.samples, s)
 }
 
-// targetOf are the chances of models under the new configuration; nil where they cannot be told.
+// targetOf returns the probabilities of models under the new configuration; nil if they are
+// unknown.
 func targetOf(now *decisionlog.Redecision) map[string]float64 {
 	switch {
 	case len(now.Missing) > 0:
@@ -86,7 +86,7 @@ func targetOf(now *decisionlog.Redecision) map[string]float64 {
 	return out
 }
 
-// Estimate fills in the estimates.
+// Estimate computes the estimates.
 func (v *Value) Estimate() {
 	n := len(v.samples)
 	v.Rated = n
@@ -95,7 +95,7 @@ func (v *Value) Estimate() {
 	}
 	plain, ips, dr := make([]float64, n), make([]float64, n), make([]float64, n)
 	sum, squares := 0.0, 0.0
-	halves := [2]means{newMeans(), newMeans()} // each half is told by the other one
+	halves := [2]means{newMeans(), newMeans()} // each half is predicted from the other
 	for i := range v.samples {
 		halves[i%2].add(&v.samples[i])
 	}
@@ -130,7 +130,7 @@ func (v *Value) Estimate() {
 	}
 }
 
-// estimate is the mean of xs.
+// estimate returns the mean of xs with its interval.
 func estimate(xs []float64) Estimate {
 	n, mean, square := float64(len(xs)), 0.0, 0.0
 	for _, x := range xs {
@@ -143,11 +143,11 @@ func estimate(xs []float64) Estimate {
 }
 
 func around(mean, deviation float64) Estimate {
-	const normal = 1.96 // standard deviations on either side of 95 %
+	const normal = 1.96 // standard deviations for a 95 % interval
 	return Estimate{mean, mean - normal*deviation, mean + normal*deviation}
 }
 
-// means are those of scores by model and domain.
+// means are mean scores by model and domain.
 type means struct {
 	all      tallied
 	byModel  map[string]*tallied
@@ -156,7 +156,7 @@ type means struct {
 
 type tallied struct{ n, sum float64 }
 
-// shrunk is the mean, drawn towards another one as if that had been seen a few times.
+// shrunk returns the mean, shrunk towards another mean as if that had been observed a few times.
 func (t *tallied) shrunk(to float64) float64 {
 	const seen = 5
 	if t == nil {

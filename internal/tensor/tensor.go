@@ -1,6 +1,6 @@
-// Package tensor is the vocabulary between classify, which knows what the numbers mean,
-// and gpu, which computes them: a name, a shape and one flat slice. It has no dependencies
-// and no behaviour beyond checking its own consistency.
+// Package tensor defines the type shared by classify, which interprets the numbers, and gpu, which
+// computes them: a name, a shape and one flat slice. It has no dependencies and no behaviour beyond
+// checking its own consistency.
 package tensor
 
 import (
@@ -11,7 +11,7 @@ import (
 // DType is the element type of a tensor.
 type DType uint8
 
-// The element types that cross the seam. Half-precision outputs are widened to Float32 by gpu.
+// The element types that are exchanged. Package gpu widens half-precision outputs to Float32.
 const (
 	Invalid DType = iota
 	Float32
@@ -34,11 +34,11 @@ func (d DType) String() string {
 // Dynamic marks a dimension of a Spec that is chosen per run, such as batch or sequence length.
 const Dynamic = -1
 
-// ErrShape reports a tensor whose slice does not hold exactly the elements that its shape says.
+// ErrShape reports a tensor whose slice does not hold exactly the elements of its shape.
 var ErrShape = errors.New("shape and data disagree")
 
-// Tensor is a dense row-major array. Exactly one of I64 and F32 is in use, as DType says.
-// The slice is borrowed: whoever made the tensor owns it again once the call that took it returns.
+// Tensor is a dense row-major array. Exactly one of I64 and F32 is in use, depending on DType. The
+// slice is borrowed: its creator owns it again when the call that received it returns.
 type Tensor struct {
 	Name  string
 	Shape []int64
@@ -46,7 +46,7 @@ type Tensor struct {
 	F32   []float32
 }
 
-// DType tells which of the slices holds the data.
+// DType reports which of the slices holds the data.
 func (t *Tensor) DType() DType {
 	switch {
 	case t.F32 != nil:
@@ -57,7 +57,7 @@ func (t *Tensor) DType() DType {
 	return Invalid
 }
 
-// Len is the number of elements that Shape asks for, or -1 when a dimension is negative.
+// Len is the number of elements in Shape, or -1 if a dimension is negative.
 func (t *Tensor) Len() int64 {
 	n := int64(1)
 	for _, d := range t.Shape {
@@ -69,7 +69,7 @@ func (t *Tensor) Len() int64 {
 	return n
 }
 
-// Check returns ErrShape when the data does not fill the shape exactly.
+// Check returns ErrShape if the data does not fill the shape exactly.
 func (t *Tensor) Check() error {
 	have := int64(len(t.I64))
 	if t.F32 != nil {
@@ -81,7 +81,7 @@ func (t *Tensor) Check() error {
 	return nil
 }
 
-// Spec describes one input or output of a graph. A dimension is Dynamic when the graph leaves it
+// Spec describes one input or output of a graph. A dimension is Dynamic if the graph leaves it
 // open.
 type Spec struct {
 	Name  string

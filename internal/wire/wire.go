@@ -4,9 +4,9 @@ package wire
 
 import "google.golang.org/protobuf/encoding/protowire"
 
-// Fields calls visit for each field of msg with all its bytes, and for length-delimited ones with
-// the bytes of its value, nil for others. Both are parts of msg. It ends with the first error of
-// visit, or with one of protowire where msg is no message.
+// Fields calls visit for each field of msg with all its bytes, and for length-delimited fields with
+// the bytes of the value, nil for others. Both are slices of msg. It stops at the first error of
+// visit, or returns an error of protowire if msg is not a message.
 func Fields(msg []byte, visit func(num int, field, body []byte) error) error {
 	for len(msg) > 0 {
 		num, typ, n := protowire.ConsumeField(msg)
@@ -26,8 +26,8 @@ func Fields(msg []byte, visit func(num int, field, body []byte) error) error {
 	return nil
 }
 
-// Values calls visit for each field of msg with what it holds: the bytes of a length-delimited one,
-// the number of a varint. Otherwise it is Fields.
+// Values calls visit for each field of msg with its value: the bytes of a length-delimited field,
+// or the number of a varint. Otherwise it works like Fields.
 func Values(msg []byte, visit func(num int, body []byte, n uint64) error) error {
 	return Fields(msg, func(num int, field, body []byte) error {
 		var v uint64
@@ -38,7 +38,7 @@ func Values(msg []byte, visit func(num int, body []byte, n uint64) error) error 
 	})
 }
 
-// Within is Values for each message that is a field of msg of this number.
+// Within calls Values for each message in the given field of msg.
 func Within(msg []byte, field int, visit func(num int, body []byte, n uint64) error) error {
 	return Values(msg, func(num int, body []byte, _ uint64) error {
 		if num != field {
@@ -48,7 +48,7 @@ func Within(msg []byte, field int, visit func(num int, body []byte, n uint64) er
 	})
 }
 
-// Ints appends what a field of repeated integers holds as Values shows it, packed or one alone.
+// Ints appends the values of a field of repeated integers as passed by Values, packed or single.
 func Ints(to []int, body []byte, n uint64) ([]int, error) {
 	if body == nil {
 		return append(to, int(n)), nil

@@ -1,6 +1,6 @@
 // Package hubtest is a model hub for tests: two servers on the loopback interface, one that speaks
-// the Hugging Face HTTP layout and one that stands for the storage host which large files are
-// redirected to. Production code does not import it.
+// the Hugging Face HTTP layout, and one for the storage host that large files are redirected to.
+// Production code does not import it.
 package hubtest
 
 import (
@@ -25,7 +25,7 @@ const (
 	CDNHost = "cdn"
 )
 
-// signature stands in every address of the storage host; it must not appear in a message.
+// signature is part of every address of the storage host; it must not appear in a message.
 const signature = "X-Signature=tell-nobody"
 
 // File is one file of a repository.
@@ -33,29 +33,29 @@ type File struct {
 	Path string
 	Data []byte
 	LFS  bool // served by the storage host
-	// Digest is what the hub says instead of the truth, when it is not empty.
+	// Digest is the wrong digest that the hub reports; if empty, it reports the true one.
 	Digest string
 }
 
 // Repo is one repository with one commit.
 type Repo struct {
 	Name    string
-	Commit  string // 40 hexadecimal digits; made from the name when empty
+	Commit  string // 40 hexadecimal digits; derived from the name if empty
 	License string
 	Files   []File
-	Token   string // the token that may see the repository, empty for everyone
+	Token   string // the token that may see the repository, empty for everybody
 	Gated   bool   // files are refused with 403
 }
 
-// Request is one request that arrived.
+// Request is one received request.
 type Request struct {
 	Host, Method, Path, Range, IfRange, Authorization string
 }
 
 // Hub is the pair of servers. The fields are set before the first request.
 type Hub struct {
-	// Bare leaves sizes and digests out of the description, as simple mirrors do, and NoTree leaves
-	// the trees out too.
+	// Bare omits sizes and digests from the description, as simple mirrors do. NoTree also omits
+	// the trees.
 	Bare, NoTree bool
 	// PageSize is the number of files on a page of a tree, 0 for all.
 	PageSize int
@@ -89,13 +89,13 @@ func New(tb testing.TB, repos ...*Repo) *Hub {
 // URL is the endpoint of the hub.
 func (h *Hub) URL() string { return h.hub.URL }
 
-// CDN is the address of the storage host.
+// CDN returns the address of the storage host.
 func (h *Hub) CDN() string { return h.cdn.URL }
 
-// Signature is the secret part of every address of the storage host.
+// Signature returns the secret part of every address of the storage host.
 func (*Hub) Signature() string { return signature }
 
-// Requests returns what has arrived so far.
+// Requests returns the requests received so far.
 func (h *Hub) Requests() []Request {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -129,7 +129,7 @@ func (h *Hub) serve(host string, next http.HandlerFunc) http.Handler {
 	})
 }
 
-// Refuse answers as the hub does.
+// Refuse responds like the hub.
 func Refuse(w http.ResponseWriter, status int, code, message string) {
 	if code != "" {
 		w.Header().Set("X-Error-Code", code)
@@ -257,7 +257,7 @@ func (h *Hub) resolve(w http.ResponseWriter, r *http.Request, repo *Repo) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(f.Data))
 }
 
-// serveCDN refuses tokens, as storage hosts with signed addresses do.
+// serveCDN rejects tokens, like storage hosts with signed addresses.
 func (h *Hub) serveCDN(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Authorization") != "" {
 		http.Error(w, "only one auth mechanism allowed", http.StatusBadRequest)

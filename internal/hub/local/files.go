@@ -7,9 +7,9 @@ import (
 )
 
 // Files returns the files of a model's folder. A link that is absolute or leads out of the folder
-// is an error: a model that somebody else made must not name whatever it likes on this machine. dir
-// itself may be a link, also to a snapshot in the cache of Hugging Face's own tools, whose files
-// are links to the blobs of the same model. Nothing is kept open in between.
+// is an error, so that a third-party model cannot reference other files of this machine. dir itself
+// may be a link, also to a snapshot in the cache of Hugging Face's own tools, whose files are links
+// to the blobs of the same model. No file stays open between calls.
 func Files(dir string) fs.FS {
 	if cached, ok := snapshot(dir); ok {
 		return cached
@@ -17,10 +17,10 @@ func Files(dir string) fs.FS {
 	return folder{dir, "."}
 }
 
-// folder is a folder that no link may leave, and where in it the files are.
+// folder is a folder that links may not leave, and the position of the files in it.
 type folder struct{ root, at string }
 
-// snapshot finds the folder of the model around a snapshot in a cache of huggingface_hub:
+// snapshot finds the model folder that contains a snapshot in a cache of huggingface_hub:
 // MODEL/snapshots/REVISION, whose files are links into MODEL/blobs
 // (huggingface.co/docs/huggingface_hub/guides/manage-cache).
 func snapshot(dir string) (folder, bool) {
@@ -51,7 +51,7 @@ func (f folder) Open(name string) (fs.File, error) {
 	return file, nil
 }
 
-// Stat looks at a file without opening it, which would wait where it is a pipe.
+// Stat describes a file without opening it, which would block for a pipe.
 func (f folder) Stat(name string) (fs.FileInfo, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrInvalid}

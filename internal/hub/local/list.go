@@ -17,48 +17,48 @@ import (
 	"signalbox/classify/head"
 )
 
-// Kind says what a model folder looks like.
+// Kind is the kind of a model folder.
 type Kind string
 
 // The kinds of model folders.
 const (
-	Bundle      Kind = "bundle"       // has a bundle.yaml that can be read
+	Bundle      Kind = "bundle"       // has a readable bundle.yaml
 	HuggingFace Kind = "hugging face" // has a config.json or an ONNX graph in the hub's layout
-	Classifier  Kind = "classifier"   // `signalbox fit` made it
-	Adapter     Kind = "adapter"      // a file, NAME.onnx, that goes on from a bundle
-	Incomplete  Kind = "incomplete"   // a download that has not come to its end
-	Broken      Kind = "broken"       // none of these; Problem says why
+	Classifier  Kind = "classifier"   // created by `signalbox fit`
+	Adapter     Kind = "adapter"      // a file, NAME.onnx, that extends a bundle
+	Incomplete  Kind = "incomplete"   // an incomplete download
+	Broken      Kind = "broken"       // none of these; Problem has the reason
 )
 
-// Model describes one model for a list. It is read from names and small files; of models in the
-// hub's layout and of bundles no digest is computed.
+// Model describes one model for a list. It is read from names and small files; for models in the
+// hub's layout and for bundles no digest is computed.
 type Model struct {
-	// Name is what classify.tasks[].model calls the model.
+	// Name is the name of the model in classify.tasks[].model.
 	Name string `json:"name"`
 	Kind Kind   `json:"kind"`
-	// Tasks are the tasks of a bundle, or what the architecture of a Hugging Face model computes:
-	// sequence, token or embedding. Empty when the files do not say. Of a Classifier and an Adapter
-	// they are its labels.
+	// Tasks are the tasks of a bundle, or the output of a Hugging Face model's architecture:
+	// sequence, token or embedding. Empty if the files do not state it. For a Classifier or an
+	// Adapter, its labels.
 	Tasks []string `json:"tasks"`
 	// Precisions are those of the graphs, sorted: fp32, fp16, int8.
 	Precisions []string `json:"precisions"`
 	// Bytes is the size of all files.
 	Bytes   int64  `json:"bytes"`
 	License string `json:"license,omitempty"`
-	// Version is the version that a bundle gives itself, Commit the commit that was downloaded.
+	// Version is the version stated by a bundle, Commit the downloaded commit.
 	Version string `json:"version,omitempty"`
 	Commit  string `json:"commit,omitempty"`
-	// VerifiedAt is when every file was last found to match its checksum; zero when never, or when
-	// the last check failed.
+	// VerifiedAt is when every file last matched its checksum; zero if never, or if the last check
+	// failed.
 	VerifiedAt time.Time `json:"verified_at,omitzero"`
-	// Dir is the folder, of an Adapter its file, or empty for the embedded bundle.
+	// Dir is the folder, for an Adapter its file, or empty for the embedded bundle.
 	Dir string `json:"dir,omitempty"`
-	// Problem says what is wrong with a broken folder.
+	// Problem describes the problem of a broken folder.
 	Problem string `json:"problem,omitempty"`
 }
 
-// List describes the models below modelsDir, sorted by name. A modelsDir that does not exist has
-// none.
+// List describes the models below modelsDir, sorted by name. The list is empty if modelsDir does
+// not exist.
 func List(modelsDir string) ([]Model, error) {
 	entries, err := os.ReadDir(modelsDir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,7 +77,7 @@ func List(modelsDir string) ([]Model, error) {
 			continue
 		}
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() || strings.HasPrefix(e.Name(), ".") {
-			continue // a link to a folder counts, files beside the folders do not
+			continue // links to folders count; files beside the folders do not
 		}
 		if e.Name() == HalfModels {
 			half, err := listHalf(dir)
@@ -98,11 +98,11 @@ func List(modelsDir string) ([]Model, error) {
 	return out, nil
 }
 
-// HalfModels is the folder of models_dir with the graphs of half precision that the embedded bundles
-// have no room for: a folder with a bundle for each of them.
+// HalfModels is the folder of models_dir for the half-precision graphs, which are too large to
+// embed: a folder with a bundle for each embedded bundle.
 const HalfModels = "embedded-fp16"
 
-// listHalf describes the bundles of half precision in dir.
+// listHalf describes the half-precision bundles in dir.
 func listHalf(dir string) (out []Model, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -120,10 +120,10 @@ func listHalf(dir string) (out []Model, err error) {
 	return out, nil
 }
 
-// adapterSuffix ends the names of adapters, which are files beside the folders of models.
+// adapterSuffix is the suffix of adapters, which are files beside the model folders.
 const adapterSuffix = ".onnx"
 
-// describeAdapter describes a file that may be an adapter; false where it is no file.
+// describeAdapter describes a file that may be an adapter; false if there is no such file.
 func describeAdapter(file string) (Model, bool) {
 	info, err := os.Stat(file)
 	if err != nil || !info.Mode().IsRegular() {
@@ -143,7 +143,7 @@ func describeAdapter(file string) (Model, bool) {
 }
 
 // ReadAdapter reads an adapter, a file of modelsDir, and checks its graph against the checksum in
-// it. The error wraps fs.ErrNotExist where there is no such file.
+// it. The error wraps fs.ErrNotExist if the file does not exist.
 func ReadAdapter(modelsDir, name string) (*bundle.Adapter, error) {
 	files := Files(modelsDir)
 	info, err := fs.Stat(files, name)
@@ -184,7 +184,7 @@ func describeDir(dir string) Model {
 	return m
 }
 
-// Describe describes the model at the root of files. Name and Dir are the caller's to set.
+// Describe describes the model at the root of files. The caller sets Name and Dir.
 func Describe(files fs.FS) Model {
 	m := Model{Tasks: []string{}, Precisions: []string{}}
 	graphs, err := m.walk(files)
@@ -276,9 +276,9 @@ func tidy(s []string) []string {
 	return slices.Compact(s)
 }
 
-// Precision tells from the file name of a graph what numbers it computes with: int8, fp16, fp32,
-// or "" when the name does not say. The names are those that Optimum, sentence-transformers and the
-// published classifiers use: model.onnx is fp32.
+// Precision derives the precision from the file name of a graph: int8, fp16, fp32, or "" if the
+// name does not state it. The names are those of Optimum, sentence-transformers and published
+// classifiers: model.onnx is fp32.
 func Precision(name string) string {
 	base := strings.TrimSuffix(strings.ToLower(path.Base(name)), ".onnx")
 	switch {
@@ -292,7 +292,7 @@ func Precision(name string) string {
 	return ""
 }
 
-// architecture reads what a Hugging Face model computes from its config.json, or from the
+// architecture reads the output of a Hugging Face model from its config.json, or from the
 // modules.json that sentence-transformers writes.
 func architecture(files fs.FS) (string, error) {
 	if _, err := fs.Stat(files, "modules.json"); err == nil {

@@ -1,11 +1,11 @@
-// Package local knows how downloaded models lie on disk: which folder of models_dir belongs to a
-// model name, which checksums were recorded when it was downloaded, and whether its files still
-// match them. It opens no network connection and runs no model; package hub downloads, package
-// classify/bundle reads what a model means.
+// Package local describes downloaded models on disk: the folder of models_dir that belongs to a
+// model name, the checksums recorded at the download, and whether the files still match them. It
+// opens no network connection and runs no model. Package hub downloads models; package
+// classify/bundle interprets them.
 //
-// A model folder holds the files of the model under the paths of their repository, and beside them
-// names that begin with ".signalbox": the record, the lock and unfinished downloads. All functions
-// are safe for concurrent use; TryLock keeps processes from each other.
+// A model folder holds the files of the model under the paths of their repository, and files whose
+// names begin with ".signalbox": the record, the lock and unfinished downloads. All functions are
+// safe for concurrent use; TryLock excludes other processes.
 package local
 
 import (
@@ -24,11 +24,11 @@ import (
 	"signalbox/internal/disk"
 )
 
-// The names inside a model folder that are not files of the model.
+// The names in a model folder that are not files of the model.
 const (
-	// RecordFile says where the files of a folder come from and what they must hash to.
+	// RecordFile records the source of the files in a folder and their digests.
 	RecordFile = ".signalbox.json"
-	// LockFile is locked while the files of a folder change. It stays, empty.
+	// LockFile is locked while the files of a folder change. It is empty and never removed.
 	LockFile = ".signalbox.lock"
 	// PartialDir holds unfinished downloads.
 	PartialDir = ".signalbox-partial"
@@ -39,15 +39,15 @@ const (
 // RecordFormat is the version of the record that this package writes.
 const RecordFormat = 1
 
-// ErrName reports a model name that no folder can have.
+// ErrName reports an invalid model name.
 var ErrName = errors.New("not a model name; want NAME or ORG/NAME of letters, digits, '.', '_' and '-'")
 
-// ErrPath reports a file name that does not stay inside a model folder.
+// ErrPath reports a file name that leads out of a model folder.
 var ErrPath = errors.New("unsafe file name")
 
-// TryLock takes the lock of a model folder, which must exist, for who changes its files, or returns
-// an error that wraps disk.ErrHeld at once. The operating system gives it up when it is closed or
-// the process ends, however it ends. Where a system has no such locks, models are not changed.
+// TryLock takes the lock of a model folder, which must exist, before its files are changed, or
+// returns an error that wraps disk.ErrHeld immediately. The lock ends when the file is closed or
+// the process ends. On systems without file locks, models are not changed.
 func TryLock(dir string) (*os.File, error) { return disk.Lock(filepath.Join(dir, LockFile), 0o644) }
 
 // namePart is one part of a repository name. The hub allows 96 characters in all, and neither "--"
@@ -74,12 +74,12 @@ func Expand(dir, home string) string {
 }
 
 // FolderName returns the name of the folder that holds a model: "org--name" for "org/name", and a
-// name without a slash as it is. The error wraps ErrName.
+// name without a slash unchanged. The error wraps ErrName.
 func FolderName(model string) (string, error) {
 	org, name, slash := strings.Cut(model, "/")
 	parts := []string{org, name}
 	if !slash {
-		// A folder made by pull is found by its own name too.
+		// A folder created by pull can also be referenced by its own name.
 		parts = strings.SplitN(model, "--", 2)
 	}
 	for _, p := range parts {
@@ -93,8 +93,8 @@ func FolderName(model string) (string, error) {
 // ModelName returns the model name of a folder, the inverse of FolderName.
 func ModelName(folder string) string { return strings.Replace(folder, "--", "/", 1) }
 
-// Dir returns the folder below modelsDir that holds a model, whether it exists or not. The error
-// wraps ErrName, so that no model name of a configuration leads out of modelsDir.
+// Dir returns the folder below modelsDir for a model, whether it exists or not. The error wraps
+// ErrName, so that no model name in a configuration leads out of modelsDir.
 func Dir(modelsDir, model string) (string, error) {
 	name, err := FolderName(model)
 	if err != nil {
@@ -104,7 +104,8 @@ func Dir(modelsDir, model string) (string, error) {
 }
 
 // CheckPath returns an error that wraps ErrPath unless name is a slash-separated path that stays
-// inside a model folder, means the same on every system and is not one of the folder's own files.
+// inside a model folder, has the same meaning on every system and is not one of the folder's own
+// files.
 func CheckPath(name string) error {
 	bad := func(why string) error { return fmt.Errorf("%w: %q %s", ErrPath, name, why) }
 	switch {
@@ -125,26 +126,26 @@ func CheckPath(name string) error {
 	return nil
 }
 
-// Record is what pull writes beside the files: where they come from and what they must be.
+// Record is the file that pull writes beside the files, with their source and digests.
 type Record struct {
 	// Format is RecordFormat.
 	Format int `json:"format"`
 	// Repo is the repository, org/name.
 	Repo string `json:"repo"`
-	// Revision is the branch, tag or commit that was asked for.
+	// Revision is the requested branch, tag or commit.
 	Revision string `json:"revision"`
-	// Commit is the commit that the revision stood for, 40 hexadecimal digits.
+	// Commit is the commit that the revision referred to, 40 hexadecimal digits.
 	Commit string `json:"commit"`
 	// Endpoint is the URL of the hub that served the files.
 	Endpoint string `json:"endpoint"`
-	// License is the licence that the hub names, or empty.
+	// License is the licence stated by the hub, or empty.
 	License string `json:"license,omitempty"`
-	// Graph is the ONNX file that was chosen last, and Precision its precision (fp32, fp16, int8 or
-	// empty when its name does not say).
+	// Graph is the ONNX file that was selected last, and Precision its precision (fp32, fp16, int8,
+	// or empty if its name does not state it).
 	Graph     string `json:"graph,omitempty"`
 	Precision string `json:"precision,omitempty"`
 	// PulledAt is when the files were last complete, VerifiedAt when all of them last matched; zero
-	// after a check that failed.
+	// after a failed check.
 	PulledAt   time.Time `json:"pulled_at,omitzero"`
 	VerifiedAt time.Time `json:"verified_at,omitzero"`
 	// Files are the files of the model, sorted by path.
@@ -171,11 +172,11 @@ func (r *Record) File(name string) (File, bool) {
 	return File{}, false
 }
 
-// maxRecord bounds the record that is read; a file takes about 200 bytes of it.
+// maxRecord limits the size of a record; a file takes about 200 bytes of it.
 const maxRecord = 8 << 20
 
-// ReadRecord reads the record of a model folder. The error wraps fs.ErrNotExist when the folder has
-// none, and ErrPath when the record names a file outside of the folder.
+// ReadRecord reads the record of a model folder. The error wraps fs.ErrNotExist if the folder has
+// none, and ErrPath if the record names a file outside the folder.
 func ReadRecord(dir string) (*Record, error) {
 	name := filepath.Join(dir, RecordFile)
 	info, err := os.Stat(name)
@@ -196,8 +197,8 @@ func ReadRecord(dir string) (*Record, error) {
 	return r, nil
 }
 
-// ParseRecord decodes and checks a record. Unknown keys are ignored, so that a later version may
-// add some.
+// ParseRecord decodes and checks a record. Unknown keys are ignored, so that later versions can add
+// keys.
 func ParseRecord(data []byte) (*Record, error) {
 	r := new(Record)
 	if err := json.Unmarshal(data, r); err != nil {
@@ -226,7 +227,7 @@ func ParseRecord(data []byte) (*Record, error) {
 
 var hexDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// Write replaces the record of a folder in one step: a reader sees the old one or the new one.
+// Write replaces the record of a folder atomically.
 func (r *Record) Write(dir string) error {
 	r.Format = RecordFormat
 	slices.SortFunc(r.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })

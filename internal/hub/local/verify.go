@@ -19,11 +19,11 @@ import (
 	"signalbox/internal/disk"
 )
 
-// ErrUnchecked reports a folder without a record and without a bundle manifest: nothing says what
-// its files should be.
+// ErrUnchecked reports a folder without a record and without a bundle manifest, whose files cannot
+// be checked.
 var ErrUnchecked = errors.New("no " + RecordFile + " and no " + bundle.ManifestFile + ": nothing to check the files against")
 
-// ErrMismatch reports a file that is not what was recorded.
+// ErrMismatch reports a file that differs from the record.
 var ErrMismatch = errors.New("does not match the record")
 
 // FileError is a problem with one file.
@@ -38,11 +38,10 @@ func (e *FileError) Error() string { return e.Path + ": " + e.Err.Error() }
 // Unwrap returns the cause.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// Verify reads every file of the model in dir and returns the problems, none when all match. The
-// record is checked where there is one, and the bundle manifest where there is one; a classifier
-// that was trained here and an adapter, whose dir is a file, hold checksums of their own. A folder
-// with none of them is a problem (ErrUnchecked). ctx ends the reading early; its error is then among
-// the problems.
+// Verify reads every file of the model in dir and returns the problems, none if all match. It
+// checks the record and the bundle manifest, if they exist. A classifier that was trained locally,
+// and an adapter, whose dir is a file, contain their own checksums. A folder with none of these is
+// a problem (ErrUnchecked). If ctx ends, reading stops and its error is among the problems.
 func Verify(ctx context.Context, dir string) []error {
 	if info, err := os.Stat(dir); err == nil && info.Mode().IsRegular() {
 		_, err := ReadAdapter(filepath.Dir(dir), filepath.Base(dir))
@@ -91,7 +90,7 @@ func VerifyBundle(files fs.FS) []error {
 	return split(err)
 }
 
-// split takes joined errors apart, so that each prints on its own line.
+// split separates joined errors, so that each prints on its own line.
 func split(err error) []error {
 	if err == nil {
 		return nil
@@ -154,7 +153,7 @@ func sum(ctx context.Context, files fs.FS, name string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// Reader ends a long read with what Err says, such as that of a context.
+// Reader stops a long read with the error of Err, such as that of a context.
 type Reader struct {
 	Err  func() error
 	From io.Reader
@@ -168,10 +167,9 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return r.From.Read(p) //nolint:wrapcheck // io.Reader's contract
 }
 
-// MarkVerified notes in the record of a folder when its files were last found to match: at, or
-// never when at is zero. checked is the record that the check read; the note is dropped when the
-// folder has another one by now, is being changed by a pull, or cannot be written to (a read-only
-// volume).
+// MarkVerified stores in the record of a folder when its files last matched: at, or never if at is
+// zero. checked is the record that the check read. Nothing is stored if the folder has another
+// record by now, is being changed by a pull, or is read-only.
 func MarkVerified(dir string, checked *Record, at time.Time) error {
 	lock, err := TryLock(dir)
 	if errors.Is(err, disk.ErrHeld) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
