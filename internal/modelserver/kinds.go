@@ -13,8 +13,8 @@ import (
 	"signalbox/proxy/kv"
 )
 
-// identify fills in what the server is. Who owns the models tells most; a server that is silent
-// there is asked for the page that only one kind has.
+// identify determines the program of the server. The owner of the models is the best indication; a
+// server without one is identified by a page that only one kind has.
 func (a *asker) identify(ctx context.Context, s *Server, list *models, got *answer) {
 	owner := s.name(list)
 	switch {
@@ -39,13 +39,13 @@ func (a *asker) identify(ctx context.Context, s *Server, list *models, got *answ
 	}
 }
 
-// name fills in the models, and returns who owns them.
+// name fills in the models, and returns their owner.
 func (s *Server) name(list *models) (owner string) {
 	s.Models = make([]Model, 0, len(list.Data))
 	for i := range list.Data {
 		m := &list.Data[i]
 		if m.ID == "" || m.ID != printable(m.ID) {
-			continue // no client could ask for it, and no terminal should show it
+			continue // clients could not request it, and a terminal should not show it
 		}
 		owner = cmp.Or(owner, m.OwnedBy)
 		s.Models = append(s.Models, Model{
@@ -56,7 +56,7 @@ func (s *Server) name(list *models) (owner string) {
 	return owner
 }
 
-// printable leaves out what moves a cursor or ends a line, and bounds the length.
+// printable removes characters that move a cursor or end a line, and limits the length.
 func printable(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -70,12 +70,12 @@ func printable(s string) string {
 	return s
 }
 
-// versioned is a page that tells a version.
+// versioned is a page with a version.
 type versioned struct {
 	Version string `json:"version"`
 }
 
-// vllm reads the pages of vLLM; /is_sleeping and /is_paused are there in its development mode only.
+// vllm reads the pages of vLLM; /is_sleeping and /is_paused exist only in its development mode.
 func (a *asker) vllm(ctx context.Context, s *Server) bool {
 	var v versioned
 	if !a.read(ctx, "/version", &v) || v.Version == "" {
@@ -116,7 +116,7 @@ func (a *asker) sglang(ctx context.Context, s *Server) bool {
 	return true
 }
 
-// llama reads llama.cpp's /props; the window is that of one slot.
+// llama reads llama.cpp's /props; the context window is that of one slot.
 func (a *asker) llama(ctx context.Context, s *Server) {
 	s.Kind = LlamaCPP
 	var props struct {
@@ -130,7 +130,7 @@ func (a *asker) llama(ctx context.Context, s *Server) {
 	if !a.read(ctx, "/props", &props) {
 		return
 	}
-	s.Version = props.Build // it wakes up by itself with the next request, so that it sleeps is no fault
+	s.Version = props.Build // it wakes up with the next request, so sleeping is not a problem
 	for i := range s.Models {
 		m := &s.Models[i]
 		m.Window = cmp.Or(props.Settings.Window, m.Window)
@@ -140,7 +140,7 @@ func (a *asker) llama(ctx context.Context, s *Server) {
 	}
 }
 
-// ollama reads the pages of Ollama: docs/api.md there.
+// ollama reads the pages of Ollama, described in its docs/api.md.
 func (a *asker) ollama(ctx context.Context, s *Server) bool {
 	var v versioned
 	home, err := a.get(ctx, "/")
@@ -168,8 +168,8 @@ func (a *asker) ollama(ctx context.Context, s *Server) bool {
 	return true
 }
 
-// ollamaModel asks what a model can do. The context length that it tells there is that of the
-// weights, not the one that Ollama runs it with, and is left out.
+// ollamaModel reads the capabilities of a model. The context length in this page is that of the
+// weights, not the one that Ollama runs the model with, and is ignored.
 func (a *asker) ollamaModel(ctx context.Context, m *Model) {
 	body, err := json.Marshal(map[string]string{"model": m.ID})
 	if err != nil {
@@ -210,7 +210,7 @@ func (a *asker) tgi(ctx context.Context, s *Server) bool {
 	return true
 }
 
-// embeds guesses from a name that a model makes vectors: no list of models tells.
+// embeds guesses from the name whether a model computes embeddings, which model lists do not state.
 func embeds(id string) bool {
 	id = strings.ToLower(id)
 	return slices.ContainsFunc([]string{"embed", "bge-", "e5-", "gte-", "minilm", "rerank"}, func(word string) bool {
@@ -218,8 +218,8 @@ func embeds(id string) bool {
 	})
 }
 
-// thinking guesses from a name how the template of a model is told to think: docs/parameters.md has
-// the dialects. Models that always or never think have none.
+// thinking guesses from the name how a model's template switches reasoning: docs/parameters.md
+// lists the dialects. Models that always or never reason have none.
 func thinking(id string) string {
 	id = strings.ToLower(id)
 	has := func(words ...string) bool {

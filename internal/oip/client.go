@@ -19,55 +19,56 @@ import (
 	"signalbox/internal/tensor"
 )
 
-// reasonHeader carries, from a server of this product, what a signal is unknown for after an error.
+// reasonHeader carries, in error responses of a server of this product, the reason why a signal is
+// unknown.
 const reasonHeader = "X-Signalbox-Reason"
 
 const (
-	mostBody    = 256 << 20 // bytes that are read of an answer
-	mostRefusal = 64 << 10  // and of one that is no success
-	longestWord = 400       // bytes that are kept of what a server says of its fault: it goes to the log
+	mostBody    = 256 << 20 // limit for a response
+	mostRefusal = 64 << 10  // limit for an error response
+	longestWord = 400       // limit for the server's error message, which is logged
 )
 
-// Error is an answer that is no result, or none at all.
+// Error is a failed or unusable response.
 type Error struct {
 	Model string
 	Msg   string
 	Why   signal.Reason
-	Err   error // the cause, where there is one
+	Err   error // the cause, if there is one
 }
 
-// Error names the model and what was wrong.
+// Error names the model and the problem.
 func (e *Error) Error() string { return fmt.Sprintf("remote model %q: %s", e.Model, e.Msg) }
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Reason is what the signals of the model are unknown for: no_model when the server cannot be
-// reached or has no such model, timeout, overload, invalid_output for an answer that breaks the
-// protocol, internal for a request that the server refuses or fails.
+// Reason is the reason why the model's signals are unknown: no_model if the server is unreachable
+// or has no such model, timeout, overload, invalid_output for a response that violates the
+// protocol, internal for a request that the server rejects or fails.
 func (e *Error) Reason() signal.Reason { return e.Why }
 
-// Observer is told of every run that succeeded, on the goroutine that ran. It must not block.
+// Observer is notified of every successful run, on the goroutine of the run. It must not block.
 type Observer interface {
-	// ModelRun: elapsed is from the request to the whole answer, rows the first dimension of the
-	// first input.
+	// ModelRun: elapsed is the time from the request to the complete response, rows the first
+	// dimension of the first input.
 	ModelRun(session, provider string, elapsed time.Duration, rows int)
 }
 
-// Options say where a model is. URL and Model are required.
+// Options describe a model on a server. URL and Model are required.
 type Options struct {
 	URL     string        // of the server, with the path before /v2 if any
-	Model   string        // its name there
+	Model   string        // the name on the server
 	Version string        // empty: the server's choice
-	Timeout time.Duration // of one request; 0: only the caller's
+	Timeout time.Duration // of one request; 0: only that of the caller
 	Key     string        // sent as bearer token when not empty
 	HTTP    *http.Client  // required; the caller closes its connections
-	// Name and Provider are what the observer is told.
+	// Name and Provider are passed to the observer.
 	Name, Provider string
-	Observer       Observer // nil: nobody is told
+	Observer       Observer // nil: no notifications
 }
 
-// Client runs one model of a server. It is safe for concurrent use. It holds nothing to close.
+// Client runs one model of a server. It is safe for concurrent use. It needs no closing.
 type Client struct {
 	o               Options
 	base            string // .../v2/models/NAME[/versions/V]
@@ -76,7 +77,7 @@ type Client struct {
 	binary          bool
 }
 
-// Dial asks a server for its abilities and for the inputs and outputs of the model. Errors are
+// Dial requests the server's capabilities and the inputs and outputs of the model. Errors are
 // *Error, or wrap ctx's.
 func Dial(ctx context.Context, o Options) (*Client, error) {
 	root := strings.TrimSuffix(o.URL, "/") + "/v2"
@@ -129,23 +130,23 @@ func specsOf(details []TensorDetail) ([]tensor.Spec, error) {
 	return out, nil
 }
 
-// Inputs lists what Run needs.
+// Inputs lists the inputs of Run.
 func (c *Client) Inputs() []tensor.Spec { return c.inputs }
 
-// Outputs lists what Run can return.
+// Outputs lists the outputs that Run can return.
 func (c *Client) Outputs() []tensor.Spec { return c.outputs }
 
-// Provider is what Options say.
+// Provider returns the provider in Options.
 func (c *Client) Provider() string { return c.o.Provider }
 
-// Close does nothing: the connections belong to who made the HTTP client.
+// Close does nothing: the connections belong to the creator of the HTTP client.
 func (*Client) Close() error { return nil }
 
-// Ready asks whether the model can run.
+// Ready checks whether the model can run.
 func (c *Client) Ready(ctx context.Context) error { return c.get(ctx, c.base+"/ready", nil) }
 
-// Run sends the tensors of in and returns the named outputs in that order, or all for nil. It
-// returns soon after ctx ends, with an error that wraps its own; other errors are *Error.
+// Run sends the input tensors and returns the named outputs in that order, or all if outputs is
+// nil. It returns soon after ctx ends, with an error that wraps ctx's; other errors are *Error.
 func (c *Client) Run(ctx context.Context, in []tensor.Tensor, outputs []string) ([]tensor.Tensor, error) {
 	start := time.Now()
 	body, header, err := c.request(in, outputs)
@@ -166,7 +167,7 @@ func (c *Client) Run(ctx context.Context, in []tensor.Tensor, outputs []string) 
 	return out, nil
 }
 
-// request makes the body of a run, and the length of its JSON where bytes follow.
+// request builds the body of a run, and returns the length of its JSON if binary data follows.
 func (c *Client) request(in []tensor.Tensor, outputs []string) (body []byte, jsonBytes int, err error) {
 	types := make([]string, len(in))
 	for i := range in {
@@ -197,7 +198,7 @@ func (c *Client) request(in []tensor.Tensor, outputs []string) (body []byte, jso
 	return append(body, blobs...), n, nil
 }
 
-// read finds the named outputs in an answer.
+// read extracts the named outputs from a response.
 func (c *Client) read(answer []byte, length string, names []string) ([]tensor.Tensor, error) {
 	header, blobs, err := splitBody(answer, length)
 	if err != nil {
@@ -238,7 +239,7 @@ func (c *Client) get(ctx context.Context, to string, into any) error {
 	return nil
 }
 
-// do sends one request and reads its answer, and the length of the JSON in it where bytes follow.
+// do sends a request and reads the response, and the length of its JSON if binary data follows.
 func (c *Client) do(ctx context.Context, method, to string, body []byte, jsonBytes int) (answer []byte, length string, err error) {
 	inner := ctx
 	if c.o.Timeout > 0 {
@@ -264,7 +265,7 @@ func (c *Client) do(ctx context.Context, method, to string, body []byte, jsonByt
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode/100 != 2 {
-		said, _ := io.ReadAll(io.LimitReader(resp.Body, mostRefusal)) // what is missing of it was no result either
+		said, _ := io.ReadAll(io.LimitReader(resp.Body, mostRefusal)) // a truncated error response is used as well
 		return nil, "", c.refused(resp, said)
 	}
 	answer, err = io.ReadAll(io.LimitReader(resp.Body, mostBody+1))
@@ -277,8 +278,8 @@ func (c *Client) do(ctx context.Context, method, to string, body []byte, jsonByt
 	return answer, resp.Header.Get(headerLength), nil
 }
 
-// lost tells an end of the caller's context from an end of the time for one request, and both from
-// a server that is not there.
+// lost distinguishes the end of the caller's context from the timeout of a request, and both from
+// an unreachable server.
 func (c *Client) lost(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -289,7 +290,7 @@ func (c *Client) lost(ctx context.Context, err error) error {
 	return c.fail(signal.ReasonNoModel, err)
 }
 
-// refused turns an answer that is no success into an error.
+// refused converts an unsuccessful response into an error.
 func (c *Client) refused(resp *http.Response, body []byte) error {
 	why := signal.Reason(resp.Header.Get(reasonHeader))
 	if !slices.Contains([]signal.Reason{signal.ReasonTimeout, signal.ReasonOverload, signal.ReasonNoModel, signal.ReasonInvalid, signal.ReasonInternal}, why) {

@@ -13,13 +13,13 @@ import (
 	"signalbox/internal/tensor"
 )
 
-// Model is what a Handler serves. Implementations are safe for concurrent use.
+// Model is a model that a Handler serves. Implementations are safe for concurrent use.
 type Model interface {
-	// Run feeds in and returns the named outputs in order, or all for nil.
+	// Run computes the named outputs from in, in order, or all if outputs is nil.
 	Run(ctx context.Context, in []tensor.Tensor, outputs []string) ([]tensor.Tensor, error)
-	// Inputs lists what Run needs.
+	// Inputs lists the inputs of Run.
 	Inputs() []tensor.Spec
-	// Outputs lists what Run can return.
+	// Outputs lists the outputs that Run can return.
 	Outputs() []tensor.Spec
 }
 
@@ -31,8 +31,8 @@ type Handler struct {
 	find    func(name string) Model
 }
 
-// NewHandler makes a server of the models that find knows; find returns nil for others. name and
-// version are those of the server.
+// NewHandler creates a server of the models that find returns; find returns nil for unknown names.
+// name and version describe the server.
 func NewHandler(name, version string, find func(name string) Model) *Handler {
 	h := &Handler{mux: http.NewServeMux(), name: name, version: version, find: find}
 	ok := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }
@@ -52,10 +52,10 @@ func NewHandler(name, version string, find func(name string) Model) *Handler {
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
 
-// reasoned is an error that knows what a signal is unknown for.
+// reasoned is an error with the reason why a signal is unknown.
 type reasoned interface{ Reason() signal.Reason }
 
-// Fail answers with an error in the form of the protocol, and with its reason where it has one.
+// Fail responds with an error in the form of the protocol, and with its reason if it has one.
 func Fail(w http.ResponseWriter, status int, err error) {
 	var r reasoned
 	if errors.As(err, &r) {
@@ -63,15 +63,15 @@ func Fail(w http.ResponseWriter, status int, err error) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(wireError{err.Error()}) // the client is gone
+	_ = json.NewEncoder(w).Encode(wireError{err.Error()}) // fails if the client is gone
 }
 
 func answer(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(v) // the client is gone
+	_ = json.NewEncoder(w).Encode(v) // fails if the client is gone
 }
 
-// model finds the model of a request, or answers that there is none.
+// model finds the model of a request, or responds that there is none.
 func (h *Handler) model(w http.ResponseWriter, r *http.Request) (string, Model) {
 	name := r.PathValue("model")
 	m := h.find(name)
@@ -140,7 +140,7 @@ func readRequest(body []byte, length string) (req inferRequest, in []tensor.Tens
 	return req, in, err
 }
 
-// send writes outputs, as bytes where the request asks for it.
+// send writes outputs, in binary form if the request asks for it.
 func (*Handler) send(w http.ResponseWriter, name string, req *inferRequest, out []tensor.Tensor) {
 	all := req.Parameters != nil && req.Parameters.BinaryOutputs
 	asBytes := func(i int) bool {
@@ -169,7 +169,7 @@ func (*Handler) send(w http.ResponseWriter, name string, req *inferRequest, out 
 	_, _ = w.Write(append(header, blobs...)) //nolint:gosec // numbers and names of tensors as JSON, to programs
 }
 
-// statusOf is the status of a run that failed.
+// statusOf returns the status for a failed run.
 func statusOf(err error) int {
 	var r reasoned
 	if !errors.As(err, &r) {

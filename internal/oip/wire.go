@@ -12,10 +12,10 @@ import (
 	"signalbox/internal/tensor"
 )
 
-// headerLength tells how many bytes of a body are JSON; the rest are tensors.
+// headerLength is the number of JSON bytes in a body; tensors follow.
 const headerLength = "Inference-Header-Content-Length"
 
-// binaryExtension is how a server says that it takes and gives tensors as bytes.
+// binaryExtension is the name with which a server announces support for binary tensors.
 const binaryExtension = "binary_tensor_data"
 
 // The number types of the protocol.
@@ -34,7 +34,7 @@ const (
 	typeFP64   = "FP64"
 )
 
-// sizeOf is how many bytes a number of a type takes; 0 for types that cannot cross.
+// sizeOf returns the size of a number of a type in bytes; 0 for unsupported types.
 func sizeOf(datatype string) int {
 	switch datatype {
 	case typeBool, typeUint8, typeInt8:
@@ -49,7 +49,7 @@ func sizeOf(datatype string) int {
 	return 0
 }
 
-// dtypeOf is how numbers of a type are held here.
+// dtypeOf returns the internal type for numbers of a type.
 func dtypeOf(datatype string) tensor.DType {
 	switch datatype {
 	case typeFP16, typeBF16, typeFP32, typeFP64:
@@ -61,7 +61,7 @@ func dtypeOf(datatype string) tensor.DType {
 	return tensor.Invalid
 }
 
-// datatypeOf is the type in which a tensor crosses when nobody says otherwise.
+// datatypeOf returns the default wire type of a tensor.
 func datatypeOf(d tensor.DType) string {
 	if d == tensor.Float32 {
 		return typeFP32
@@ -69,7 +69,7 @@ func datatypeOf(d tensor.DType) string {
 	return typeInt64
 }
 
-// parameters are those of the extension.
+// parameters are the parameters of the extension.
 type parameters struct {
 	BinarySize    *int64 `json:"binary_data_size,omitempty"`
 	Binary        bool   `json:"binary_data,omitempty"`
@@ -112,7 +112,7 @@ type Metadata struct {
 	Outputs  []TensorDetail `json:"outputs"`
 }
 
-// TensorDetail describes an input or an output: a dimension of -1 is open.
+// TensorDetail describes an input or an output; a dimension of -1 is dynamic.
 type TensorDetail struct {
 	Name     string  `json:"name"`
 	Datatype string  `json:"datatype"`
@@ -126,12 +126,12 @@ type serverMetadata struct {
 	Extensions []string `json:"extensions"`
 }
 
-// mostElements bounds a tensor that is read, so that a shape cannot ask for all memory: 64 Mi
-// numbers.
+// mostElements limits the size of a tensor that is read, so that a shape cannot exhaust memory: 64
+// Mi numbers.
 const mostElements = 64 << 20
 
-// elements is the number of elements of a shape, or an error for one that no tensor of this size
-// has.
+// elements returns the number of elements of a shape, or an error for an invalid or too large
+// shape.
 func elements(shape []int64) (int, error) {
 	n := int64(1)
 	for _, d := range shape {
@@ -145,7 +145,7 @@ func elements(shape []int64) (int, error) {
 	return int(n), nil
 }
 
-// appendBinary appends the numbers of t as the bytes of a type, little-endian.
+// appendBinary appends the numbers of t in the binary form of a type, little-endian.
 func appendBinary(dst []byte, t *tensor.Tensor, datatype string) ([]byte, error) {
 	switch datatype {
 	case typeInt64:
@@ -169,7 +169,7 @@ func appendBinary(dst []byte, t *tensor.Tensor, datatype string) ([]byte, error)
 	return dst, nil
 }
 
-// readBinary fills t from the bytes of a type.
+// readBinary fills t from the binary form of a type.
 func readBinary(t *tensor.Tensor, datatype string, b []byte, n int) error {
 	if size := sizeOf(datatype); size == 0 || len(b) != n*size {
 		return fmt.Errorf("tensor %q: %d bytes for %d numbers of type %q", t.Name, len(b), n, datatype)
@@ -218,8 +218,8 @@ func readInt(datatype string, b []byte, i int) int64 {
 	return int64(b[i])
 }
 
-// fromHalf widens a number of IEEE 754 binary16: 1 bit of sign, 5 of exponent with a bias of 15, 10
-// of fraction.
+// fromHalf converts an IEEE 754 binary16 number: 1 sign bit, 5 bits of exponent with a bias of 15,
+// 10 bits of fraction.
 func fromHalf(h uint16) float32 {
 	sign, exponent, fraction := uint32(h>>15)<<31, uint32(h>>10)&0x1f, uint32(h&0x3ff)
 	switch exponent {
@@ -235,7 +235,7 @@ func fromHalf(h uint16) float32 {
 	return math.Float32frombits(sign | (exponent+127-15)<<23 | fraction<<13)
 }
 
-// appendJSON appends the numbers of t as a flat JSON array. JSON has no word for numbers that are
+// appendJSON appends the numbers of t as a flat JSON array. JSON cannot represent numbers that are
 // not finite.
 func appendJSON(dst []byte, t *tensor.Tensor) ([]byte, error) {
 	dst = append(dst, '[')
@@ -257,11 +257,11 @@ func appendJSON(dst []byte, t *tensor.Tensor) ([]byte, error) {
 	return append(dst, ']'), nil
 }
 
-// deepest is how far arrays may be nested.
+// deepest is the maximum nesting of arrays.
 const deepest = 16
 
-// readJSON fills t from a JSON array of n numbers, flat or nested: the protocol allows both. data
-// is valid JSON. It takes no more memory than the numbers do.
+// readJSON fills t from a JSON array of n numbers, flat or nested, both of which the protocol
+// allows. data is valid JSON. Memory use is limited to that of the numbers.
 func readJSON(t *tensor.Tensor, datatype string, data json.RawMessage, n int) error {
 	number := func(text string) error {
 		if len(t.F32)+len(t.I64) == n {
@@ -317,7 +317,7 @@ func readInteger(text string) (int64, error) {
 	return int64(f), nil
 }
 
-// eachNumber calls f with every word of nested arrays that holds neither text nor objects.
+// eachNumber calls f with each literal of nested arrays that contain neither strings nor objects.
 func eachNumber(data []byte, f func(text string) error) error {
 	depth := 0
 	for i := 0; i < len(data); {
@@ -348,7 +348,7 @@ func eachNumber(data []byte, f func(text string) error) error {
 	return nil
 }
 
-// readTensors reads the tensors of a body: those with a size from the bytes behind the JSON, in
+// readTensors reads the tensors of a body: those with a size from the bytes after the JSON, in
 // order, the others from the JSON itself.
 func readTensors(list []wireTensor, blobs []byte) ([]tensor.Tensor, error) {
 	out := make([]tensor.Tensor, len(list))
@@ -381,8 +381,8 @@ func readTensors(list []wireTensor, blobs []byte) ([]tensor.Tensor, error) {
 	return out, nil
 }
 
-// splitBody cuts a body into its JSON and what is behind it. length is the value of headerLength,
-// empty where all of the body is JSON.
+// splitBody splits a body into its JSON and the bytes after it. length is the value of
+// headerLength, empty if the whole body is JSON.
 func splitBody(body []byte, length string) (header, blobs []byte, err error) {
 	if length == "" {
 		return body, nil, nil
@@ -394,7 +394,7 @@ func splitBody(body []byte, length string) (header, blobs []byte, err error) {
 	return body[:n], body[n:], nil
 }
 
-// wrap makes the wire form of tensors. blobs are the bytes that follow the JSON.
+// wrap creates the wire form of tensors. blobs are the bytes that follow the JSON.
 func wrap(list []tensor.Tensor, types []string, asBytes func(i int) bool) (out []wireTensor, blobs []byte, err error) {
 	out = make([]wireTensor, len(list))
 	for i := range list {

@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// The arms of a route that tries a model out, as the log calls them.
+// The arms of a route with a canary, with their names in the log.
 const (
 	armControl = "control"
 	armCanary  = "canary"
 )
 
-// Comparison sets the arms of one route side by side.
+// Comparison compares the arms of one route.
 type Comparison struct {
 	Route  string `json:"route"`
-	Canary string `json:"canary"` // the model, and its share of the conversations, as they were last
+	Canary string `json:"canary"` // the model and its latest share of the conversations
 	Shares []Pair `json:"shares"`
 	Means  []Pair `json:"means"`
 }
 
-// Pair is one figure of both arms. Difference is the canary's less the control's.
+// Pair is one figure of both arms. Difference is canary minus control.
 type Pair struct {
 	Name       string   `json:"name"`
 	Control    Interval `json:"control"`
@@ -29,8 +29,8 @@ type Pair struct {
 	Difference Interval `json:"difference"`
 }
 
-// Interval is a value with its 95 % interval; of Of observations. Value is 0, and the interval all
-// that is possible, where there is none.
+// Interval is a value with its 95 % interval, from Of observations. Without observations, Value is
+// 0 and the interval is the whole range.
 type Interval struct {
 	Value float64 `json:"value"`
 	Low   float64 `json:"low"`
@@ -38,8 +38,8 @@ type Interval struct {
 	Of    int64   `json:"of"`
 }
 
-// Texts are the figures as a table shows them: the name, the control's, the canary's, and the
-// difference, marked where its interval does not hold 0.
+// Texts returns the figures as table cells: the name, control, canary, and the difference, marked
+// if its interval does not contain 0.
 func (c *Comparison) Texts() [][4]string {
 	out := make([][4]string, 0, len(c.Shares)+len(c.Means))
 	for _, part := range []struct {
@@ -67,7 +67,7 @@ func (c *Comparison) Texts() [][4]string {
 	return out
 }
 
-// ArmsNote says what the intervals are.
+// ArmsNote explains the intervals.
 const ArmsNote = "in brackets the 95 % interval; * marks a difference whose interval does not hold 0. Requests are taken " +
 	"for independent; those of one conversation are not, so with long conversations intervals are too narrow. Of many " +
 	"figures, one in twenty is marked by chance"
@@ -75,8 +75,8 @@ const ArmsNote = "in brackets the 95 % interval; * marks a difference whose inte
 // z is the 97.5 % quantile of the normal distribution.
 const z = 1.959964
 
-// wilson is a share with its score interval (Wilson, Probable inference, the law of succession, and
-// statistical inference, JASA 1927).
+// wilson returns a share with its score interval (Wilson, Probable inference, the law of
+// succession, and statistical inference, JASA 1927).
 func wilson(k, n int64) Interval {
 	if n == 0 {
 		return Interval{High: 1}
@@ -87,9 +87,9 @@ func wilson(k, n int64) Interval {
 	return Interval{Value: p, Low: max(0, mid-half), High: min(1, mid+half), Of: n}
 }
 
-// newcombe is the difference of two shares with its interval, made of theirs (Newcombe, Interval
-// estimation for the difference between independent proportions, Statistics in Medicine 1998, method
-// 10).
+// newcombe returns the difference of two shares with its interval, derived from theirs (Newcombe,
+// Interval estimation for the difference between independent proportions, Statistics in Medicine
+// 1998, method 10).
 func newcombe(control, canary Interval) Interval {
 	d := canary.Value - control.Value
 	if control.Of == 0 || canary.Of == 0 {
@@ -103,13 +103,13 @@ func newcombe(control, canary Interval) Interval {
 	}
 }
 
-// moments are what a mean and its interval are made of.
+// moments are the sums for a mean and its interval.
 type moments struct {
 	n         int64
 	mean, dev float64 // dev is the sum of squared deviations
 }
 
-// add takes a value in (Welford, Note on a method for calculating corrected sums of squares and
+// add adds a value (Welford, Note on a method for calculating corrected sums of squares and
 // products, Technometrics 1962).
 func (m *moments) add(x float64) {
 	m.n++
@@ -118,7 +118,7 @@ func (m *moments) add(x float64) {
 	m.dev += d * (x - m.mean)
 }
 
-// merge takes in what others were made of (Chan, Golub and LeVeque, 1979).
+// merge adds the values of another one (Chan, Golub and LeVeque, 1979).
 func (m *moments) merge(x *moments) {
 	if x.n == 0 {
 		return
@@ -129,7 +129,7 @@ func (m *moments) merge(x *moments) {
 	m.n = n
 }
 
-// variance is that of the mean; 0 where it is not known.
+// variance returns the variance of the mean; 0 if unknown.
 func (m *moments) variance() float64 {
 	if m.n < 2 {
 		return 0
@@ -137,7 +137,7 @@ func (m *moments) variance() float64 {
 	return m.dev / float64(m.n-1) / float64(m.n)
 }
 
-// interval is the mean with the interval of the normal distribution, which holds for many
+// interval returns the mean with the interval of the normal distribution, which is valid for many
 // observations.
 func (m *moments) interval() Interval {
 	half := z * math.Sqrt(m.variance())
@@ -152,7 +152,7 @@ func difference(control, canary *moments) Interval {
 	return Interval{Value: d, Low: d - half, High: d + half, Of: min(control.n, canary.n)}
 }
 
-// armOf is the group of a request that is in an arm; empty for one that is in none.
+// armOf returns the group of a request in an arm; empty for other requests.
 func armOf(e *entry) string {
 	if e.Arm == "" {
 		return ""
@@ -160,7 +160,7 @@ func armOf(e *entry) string {
 	return name(e.Route) + " " + name(e.Arm)
 }
 
-// compare sets the arms of the routes side by side that have both.
+// compare compares the arms of the routes that have both.
 func (n *names) compare() []Comparison {
 	var out []Comparison
 	for _, g := range ranked(n.all) {
@@ -211,7 +211,7 @@ func means() []mean {
 	}
 }
 
-// finishes are the reasons for which answers of two arms ended, in the order of the alphabet.
+// finishes returns the finish reasons of both arms, sorted by name.
 func (g *sums) finishes(other *sums) []string {
 	var out []string
 	for _, m := range []map[string]int64{g.finish, other.finish} {
@@ -225,7 +225,7 @@ func (g *sums) finishes(other *sums) []string {
 	return out
 }
 
-// ended is how many answers told why they ended.
+// ended returns the number of responses with a finish reason.
 func (g *sums) ended() (n int64) {
 	for _, x := range g.finish {
 		n += x
@@ -235,7 +235,7 @@ func (g *sums) ended() (n int64) {
 
 func (v *Guard) checked() int64 { return v.Supported + v.Unsupported + v.Unchecked }
 
-// measure notes what the comparison of arms is made of.
+// measure collects the values for the comparison of arms.
 func (g *sums) measure(e *entry) {
 	model, _, _ := strings.Cut(e.Action.Canary, " ")
 	g.canary = name(e.Action.Canary)

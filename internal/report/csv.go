@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// columns are those of the CSV, in order. Names of columns do not change; new ones come last.
+// columns are the columns of the CSV, in order. Column names do not change; new columns are added
+// at the end.
 var columns = [...]struct { //nolint:gochecknoglobals // constant table
 	name  string
 	value func(g *Group) any
@@ -60,14 +61,14 @@ var columns = [...]struct { //nolint:gochecknoglobals // constant table
 }
 
 // WriteCSV writes a row for all requests and one for every group of every dimension. A name that a
-// spreadsheet would take for a formula gets an apostrophe in front.
+// spreadsheet would interpret as a formula gets a leading apostrophe.
 func (r *Report) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	row := append(make([]string, 0, len(columns)+2), "by", "name")
 	for _, c := range columns {
 		row = append(row, c.name)
 	}
-	_ = out.Write(row) // Error tells
+	_ = out.Write(row) // reported by Error
 	write := func(by string, g *Group) {
 		row = append(row[:0], by, inert(g.Name))
 		for _, c := range columns {
@@ -88,7 +89,7 @@ func (r *Report) WriteCSV(w io.Writer) error {
 	return nil
 }
 
-// cell writes a number: money and times with six digits that count.
+// cell formats a number: money and times with six significant digits.
 func cell(v any) string {
 	if x, ok := v.(float64); ok {
 		return strconv.FormatFloat(x, 'g', 6, 64)
@@ -96,7 +97,7 @@ func cell(v any) string {
 	return fmt.Sprint(v)
 }
 
-// inert makes text of a name.
+// inert prevents the interpretation of a name as a formula.
 func inert(s string) string {
 	if strings.ContainsAny(s[:min(1, len(s))], "=+-@\t\r") {
 		return "'" + s

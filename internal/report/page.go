@@ -15,8 +15,8 @@ import (
 //go:embed page.html
 var pageText string
 
-// WriteHTML writes a page: one file that reads nothing from elsewhere and runs no script, with the
-// tables of the report and plots of them.
+// WriteHTML writes a self-contained page without scripts, with the tables of the report and plots
+// of them.
 func (r *Report) WriteHTML(w io.Writer, version string) error {
 	page, err := template.New("page").Funcs(template.FuncMap{
 		"n": Thousands[int64], "usd": USD, "ms": Milliseconds, "share": Share,
@@ -34,7 +34,7 @@ func (r *Report) WriteHTML(w io.Writer, version string) error {
 	return nil
 }
 
-// view is what the page shows.
+// view is the data of the page.
 type view struct {
 	*Report
 
@@ -43,15 +43,15 @@ type view struct {
 	Charts        []chart
 }
 
-// chart is a plot of bars that lie one below the other. Lengths are in units of the drawing.
+// chart is a plot of horizontal bars. Lengths are in units of the drawing.
 type chart struct {
 	ID, Title, Text string
-	Series          []string // their names, when there are several
+	Series          []string // names of the series, if there are several
 	Height          int
 	Rows            []bars
 }
 
-// bars are the values of one name.
+// bars are the bars of one name.
 type bars struct {
 	Y     int // of the name's base line
 	Name  string
@@ -66,15 +66,15 @@ type bar struct {
 	Value    string
 }
 
-// The measures of a plot, in units of the drawing, which is as wide as the page.
+// The dimensions of a plot, in units of the drawing, which is as wide as the page.
 const (
-	chartLeft  = 230 // where bars begin
-	chartRoom  = 560 // the longest bar
+	chartLeft  = 230 // start of the bars
+	chartRoom  = 560 // length of the longest bar
 	barHeight  = 16
 	barGap     = 3
 	rowGap     = 10
 	chartTop   = 8
-	textBase   = 12 // of a text in the height of a bar
+	textBase   = 12 // base line of a text within a bar
 	maxBars    = 12
 	maxDayBars = 31
 	labelRunes = 20
@@ -116,7 +116,7 @@ type series struct {
 	text  func(x float64) string
 }
 
-// draw makes a plot; none where all values are 0.
+// draw creates a plot; none if all values are 0.
 func draw(id, title string, groups []Group, of []series) []chart {
 	most := 0.0
 	for i := range groups {
@@ -163,7 +163,7 @@ func draw(id, title string, groups []Group, of []series) []chart {
 	return []chart{c}
 }
 
-// Span tells from when to when, in UTC.
+// Span formats a time range in UTC.
 func Span(from, to time.Time) string {
 	const minute = "2006-01-02 15:04"
 	return from.UTC().Format(minute) + " to " + to.UTC().Format(minute) + " UTC"
@@ -178,7 +178,7 @@ func Thousands[N int | int64](n N) string {
 	return s
 }
 
-// USD writes money: cents of what is dear, and more digits of what is cheap.
+// USD formats money: in cents for large amounts, with more digits for small ones.
 func USD(x float64) string {
 	sign := ""
 	if x < 0 {
@@ -193,11 +193,11 @@ func USD(x float64) string {
 	case x >= 0.01:
 		return fmt.Sprintf("%s$%.4f", sign, x)
 	}
-	digits := 2 - int(math.Floor(math.Log10(x))) // three that count
+	digits := 2 - int(math.Floor(math.Log10(x))) // three significant ones
 	return fmt.Sprintf("%s$%.*f", sign, min(digits, 12), x)
 }
 
-// Milliseconds writes a time; nothing for 0, which stands for none.
+// Milliseconds formats a time; empty for 0, which means none.
 func Milliseconds(x float64) string {
 	switch {
 	case x <= 0:
@@ -210,7 +210,7 @@ func Milliseconds(x float64) string {
 	return fmt.Sprintf("%.1f ms", x)
 }
 
-// Share writes a part of a whole in percent; nothing of nothing.
+// Share formats a part of a whole in percent; empty if the whole is 0.
 func Share(part, whole int64) string {
 	if whole == 0 {
 		return "-"
@@ -218,7 +218,7 @@ func Share(part, whole int64) string {
 	return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(whole))
 }
 
-// Shorten cuts a text to so many characters.
+// Shorten cuts a text to at most this many characters.
 func Shorten(s string, most int) string {
 	if r := []rune(s); len(r) > most {
 		return string(r[:most-1]) + "…"

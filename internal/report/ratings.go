@@ -10,23 +10,24 @@ import (
 	"signalbox/proxy/decisionlog"
 )
 
-// Ratings are how good the answers to requests were, in [0,1].
+// Ratings are the scores of responses in [0,1], by request.
 type Ratings map[rated]float64
 
 type rated struct{ tenant, id string }
 
-// Of is how good the answer to a request of a tenant was; ok is false where nobody has said.
+// Of returns the score of the response to a tenant's request; ok is false if it was not rated.
 func (r Ratings) Of(tenant, id string) (score float64, ok bool) {
 	score, ok = r[rated{tenant, id}]
 	return score, ok
 }
 
-// maxRatings is how many ratings are kept, which is as many as a proxy keeps outcomes at most.
+// maxRatings is the maximum number of ratings, which equals the maximum of outcomes that a proxy
+// stores.
 const maxRatings = 1_000_000
 
-// ReadRatings reads an export of outcomes: a JSON object a line, with tenant, id and score. Those
-// that nobody has judged are left out. A line that cannot be read is an error that names it, and so
-// are more ratings than maxRatings.
+// ReadRatings reads an export of outcomes: one JSON object per line, with tenant, id and score.
+// Outcomes without a score are left out. An unreadable line is an error that names it, and so are
+// more ratings than maxRatings.
 func ReadRatings(r io.Reader) (Ratings, error) {
 	r, err := plain(r)
 	if err != nil {

@@ -17,62 +17,62 @@ import (
 	"signalbox/proxy/decisionlog"
 )
 
-// Report sums a log up. Money is in USD.
+// Report is the summary of a log. Money is in USD.
 type Report struct {
 	Files     int       `json:"files"`
 	Decisions int64     `json:"decisions"`     // lines that were counted
 	Left      int64     `json:"left_out"`      // decisions of other tenants and times
 	Broken    int64     `json:"broken"`        // lines that cannot be read
-	BadLines  []string  `json:"broken_lines"`  // FILE:LINE: why; the first of them
+	BadLines  []string  `json:"broken_lines"`  // FILE:LINE: reason; only the first ones
 	From      time.Time `json:"from,omitzero"` // of the first decision
 	To        time.Time `json:"to,omitzero"`   // of the last
 	Tenant    string    `json:"tenant,omitempty"`
-	Note      string    `json:"note"` // what the savings are
+	Note      string    `json:"note"` // explains the savings
 	Total     Group     `json:"total"`
 	By        []Section `json:"by"`
 }
 
-// Unread reports that there were lines and none of them could be read.
+// Unread reports that there were lines but none of them could be read.
 func (r *Report) Unread() bool {
 	return r.Broken > 0 && r.Decisions == 0 && r.Left == 0 && r.Total.Refused == 0
 }
 
-// SavingsNote says what the savings are.
+// SavingsNote explains the savings.
 const SavingsNote = "saved is arithmetic on prices: what the same tokens would have cost at the price of the " +
 	"dearest model of the configuration, less what was spent. That model might have used more or fewer tokens"
 
-// Section is the requests by one dimension.
+// Section holds the requests grouped by one dimension.
 type Section struct {
 	By     string  `json:"by"`
-	Names  int     `json:"names"`  // that were seen; at least so many where there are more than are told apart
-	Groups []Group `json:"groups"` // by requests, the most first; days in their order; Other last
-	// of arms: both of a route side by side
+	Names  int     `json:"names"`  // number of names; a lower bound if there are too many to distinguish
+	Groups []Group `json:"groups"` // sorted by requests, descending; days in chronological order; Other last
+	// for arms: the comparison of both arms of each route
 	Comparisons []Comparison `json:"comparisons,omitempty"`
 }
 
-// Group sums requests up.
+// Group is the summary of a group of requests.
 type Group struct {
 	Name     string `json:"name"`
 	Requests int64  `json:"requests"`
-	// Each request is one of these.
+	// Each request counts in exactly one of these.
 	Answered int64 `json:"answered"` // by a model, with a status below 400
 	Cached   int64 `json:"cached"`   // from the cache
-	Fixed    int64 `json:"fixed"`    // by a text of the configuration
+	Fixed    int64 `json:"fixed"`    // by a fixed text of the configuration
 	Blocked  int64 `json:"blocked"`  // by a rule
-	Declined int64 `json:"declined"` // because a signal that a rule needs could not be computed
-	Gone     int64 `json:"gone"`     // the client left before the end
-	Failed   int64 `json:"errors"`   // anything else
+	Declined int64 `json:"declined"` // because a signal that a rule needs was unknown
+	Gone     int64 `json:"gone"`     // the client disconnected before the end
+	Failed   int64 `json:"errors"`   // all others
 
-	// Refused are requests that a limit has refused before they were decided. They are in no other
-	// number.
+	// Refused are requests that a limit rejected before they were decided. No other number includes
+	// them.
 	Refused int64 `json:"refused"`
 
-	Errors []Count `json:"errors_by"` // those of errors, declined included, by code; the most frequent first
+	Errors []Count `json:"errors_by"` // by error code, including declined, the most frequent first
 
-	Tokens   Tokens  `json:"tokens"`       // of all answers, those that were thrown away included
-	Untold   int64   `json:"untold"`       // requests that a model answered without telling its tokens
-	Cost     float64 `json:"cost_usd"`     // of all answers, those that were thrown away included
-	Baseline float64 `json:"baseline_usd"` // had the dearest model answered
+	Tokens   Tokens  `json:"tokens"`       // of all responses, including discarded ones
+	Untold   int64   `json:"untold"`       // requests for which the model reported no token counts
+	Cost     float64 `json:"cost_usd"`     // of all responses, including discarded ones
+	Baseline float64 `json:"baseline_usd"` // the cost with the most expensive model
 	Saved    float64 `json:"saved_usd"`
 	Thrown   Thrown  `json:"thrown"`
 
@@ -80,14 +80,14 @@ type Group struct {
 	Escalations   Escalations   `json:"escalations"`
 	Mirrored      Mirrored      `json:"mirrored"`
 	Guard         Guard         `json:"guard"`
-	Finish        []Count       `json:"finish"` // why answers ended, the most frequent first
+	Finish        []Count       `json:"finish"` // finish reasons, the most frequent first
 	Rated         Rated         `json:"rated"`
 
 	TTFT Percentiles `json:"ttft_ms"` // of streams
-	Took Percentiles `json:"took_ms"` // of answers of models, to their end
+	Took Percentiles `json:"took_ms"` // of complete model responses
 }
 
-// SavedShare is the part of the baseline that was saved, in percent; 0 without one.
+// SavedShare returns the saved part of the baseline, in percent; 0 without a baseline.
 func (g *Group) SavedShare() float64 {
 	if g.Baseline <= 0 {
 		return 0
@@ -95,7 +95,7 @@ func (g *Group) SavedShare() float64 {
 	return 100 * g.Saved / g.Baseline
 }
 
-// Count is how often something was seen.
+// Count counts occurrences of a name.
 type Count struct {
 	Name string `json:"name"`
 	N    int64  `json:"n"`
@@ -106,7 +106,7 @@ type Tokens struct {
 	Prompt     int64 `json:"prompt"`
 	Cached     int64 `json:"cached"` // of Prompt
 	Completion int64 `json:"completion"`
-	Reasoning  int64 `json:"reasoning"` // of Completion, where servers tell it
+	Reasoning  int64 `json:"reasoning"` // of Completion, if servers report it
 }
 
 func (t *Tokens) add(x *decisionlog.Tokens) {
@@ -114,21 +114,21 @@ func (t *Tokens) add(x *decisionlog.Tokens) {
 	t.Completion, t.Reasoning = t.Completion+x.Completion, t.Reasoning+x.Reasoning
 }
 
-// Thrown are the answers that were thrown away for those of another model.
+// Thrown are responses that were discarded in favour of another model's.
 type Thrown struct {
 	Answers int64   `json:"answers"`
 	Tokens  int64   `json:"tokens"`
 	Cost    float64 `json:"cost_usd"`
 }
 
-// Conversations are the requests that belong to one.
+// Conversations counts requests that belong to a conversation.
 type Conversations struct {
 	New   int64 `json:"new"`
-	Kept  int64 `json:"kept"` // with the model of the turn before
+	Kept  int64 `json:"kept"` // with the model of the previous turn
 	Moved int64 `json:"moved"`
 }
 
-// Escalations are the requests whose answers were judged, by what became of them.
+// Escalations counts requests whose responses were judged, by result.
 type Escalations struct {
 	Kept      int64 `json:"kept"`
 	Escalated int64 `json:"escalated"`
@@ -137,31 +137,31 @@ type Escalations struct {
 	Unread    int64 `json:"unread"`
 }
 
-// Mirrored are copies of requests. What they took is in no other sum.
+// Mirrored counts copies of requests. No other sum includes them.
 type Mirrored struct {
 	Copies   int64   `json:"copies"`
 	Answered int64   `json:"answered"`
 	Cost     float64 `json:"cost_usd"`
 }
 
-// Guard is what the check of answers found.
+// Guard counts the results of the guard.
 type Guard struct {
-	Supported   int64 `json:"supported"` // answers
+	Supported   int64 `json:"supported"` // responses
 	Unsupported int64 `json:"unsupported"`
 	Unchecked   int64 `json:"unchecked"`
-	Cut         int64 `json:"cut"` // of them, ended before their end
+	Cut         int64 `json:"cut"` // of these, terminated early
 	Claims      int64 `json:"claims"`
 	Failed      int64 `json:"claims_failed"`
 }
 
-// Rated is how good answers were, as far as somebody has said.
+// Rated summarises the scores of rated responses.
 type Rated struct {
 	Answers int64   `json:"answers"`
-	Mean    float64 `json:"mean"` // in [0,1]; 0 of none
+	Mean    float64 `json:"mean"` // in [0,1]; 0 without ratings
 }
 
-// Percentiles are times in milliseconds, off by quantileError at most; all 0 where nothing was
-// measured.
+// Percentiles are times in milliseconds, with a relative error of at most quantileError; all 0
+// without measurements.
 type Percentiles struct {
 	Count int64   `json:"count"`
 	P50   float64 `json:"p50"`
@@ -183,20 +183,20 @@ type tally struct {
 type names struct {
 	by    string
 	all   map[string]*sums
-	other *sums // of names that were let go
-	gone  int   // how many those were
-	over  bool  // some were let go before the end, so that one may have been counted twice
+	other *sums // of evicted names
+	gone  int   // number of evicted names
+	over  bool  // names were evicted before the end, so a name may be counted twice
 }
 
-// sums are what a group is made of.
+// sums are the sums of a group.
 type sums struct {
 	Group
 	errors, finish map[string]int64
-	ttft, took     *ddsketch.DDSketch // nil without a time
+	ttft, took     *ddsketch.DDSketch // nil without measurements
 
-	// of arms alone
+	// for arms only
 	canary                                    string
-	strayed                                   int64 // requests that another model answered than was to
+	strayed                                   int64 // requests that another model than the assigned one answered
 	prompt, completion, cost, firstMs, tookMs moments
 
 	ratings moments
@@ -205,7 +205,7 @@ type sums struct {
 func newTally(o *Options) *tally {
 	buckets, err := mapping.NewLogarithmicMapping(quantileError)
 	if err != nil {
-		panic(err) // the error is constant
+		panic(err) // cannot happen: the error is constant
 	}
 	t := &tally{o: o, total: &sums{}, buckets: buckets}
 	t.out = Report{BadLines: []string{}, Tenant: o.Tenant, Note: SavingsNote}
@@ -215,7 +215,7 @@ func newTally(o *Options) *tally {
 	return t
 }
 
-// count takes in a line.
+// count counts a line.
 func (t *tally) count(e *entry) {
 	if e.Refused == 0 {
 		t.out.Decisions++
@@ -246,7 +246,7 @@ func (t *tally) count(e *entry) {
 	}
 }
 
-// throwByModel counts the answers of a line that were thrown away for the models that gave them.
+// throwByModel counts the discarded responses of a line for their models.
 func (t *tally) throwByModel(n *names, e *entry) {
 	if e.Escalation == nil {
 		return
@@ -260,10 +260,10 @@ func (t *tally) throwByModel(n *names, e *entry) {
 	}
 }
 
-// nameOf is the group that a line belongs to; empty for none.
+// nameOf returns the group of a line; empty for none.
 func nameOf(by string, e *entry) string {
 	if e.Refused > 0 && (by == ByRoute || by == ByModel) {
-		return "" // it came to none
+		return "" // no model responded
 	}
 	switch by {
 	case ByRoute:
@@ -280,8 +280,8 @@ func nameOf(by string, e *entry) string {
 	return e.Time.UTC().Format(time.DateOnly)
 }
 
-// group finds the group of a name, or makes it. Where there are too many, those with the fewest
-// requests are summed up.
+// group finds or creates the group of a name. If there are too many, those with the fewest requests
+// are merged.
 func (n *names) group(of string) *sums {
 	if g := n.all[of]; g != nil {
 		return g
@@ -299,7 +299,7 @@ func (n *names) group(of string) *sums {
 	return g
 }
 
-// shrink leaves the names with the most requests.
+// shrink keeps the names with the most requests.
 func (n *names) shrink(to int) {
 	for _, g := range ranked(n.all)[to:] {
 		if n.other == nil {
@@ -311,7 +311,7 @@ func (n *names) shrink(to int) {
 	}
 }
 
-// ranked lists groups, those with the most requests first, refused ones included.
+// ranked lists groups by number of requests, descending, including refused ones.
 func ranked(all map[string]*sums) []*sums {
 	out := make([]*sums, 0, len(all))
 	for _, g := range all {
@@ -406,7 +406,7 @@ func (v *Guard) note(verdict string) {
 	}
 }
 
-// The ways in which a request ends.
+// The results of a request.
 type end uint8
 
 const (
@@ -419,7 +419,7 @@ const (
 	endFailed
 )
 
-// ends is how a request ended.
+// ends returns the result of a request.
 func (e *entry) ends() end {
 	const clientGone = 499
 	switch {
@@ -439,13 +439,13 @@ func (e *entry) ends() end {
 	return endAnswered
 }
 
-// whole reports whether the time of a request is that of a model's answer.
+// whole reports whether the time of a request is that of a complete model response.
 func (e *entry) whole() bool { return e.TookMs > 0 && e.Model != "" && e.ends() == endAnswered }
 
-// embeddings is the only operation besides completions whose answers tell their usage.
+// embeddings is the only operation besides completions whose responses report their usage.
 const embeddings = "embeddings"
 
-// end counts how a request ended.
+// end counts the result of a request.
 func (g *sums) end(e *entry) {
 	switch e.ends() {
 	case endGone:
@@ -470,7 +470,7 @@ func (g *sums) end(e *entry) {
 	}
 }
 
-// failure is what went wrong: the code of the error, or the status of a server's own.
+// failure returns the reason of a failure: the error code, or the status of a server's response.
 func (e *entry) failure() string {
 	if e.Error != "" {
 		return name(e.Error)
@@ -478,10 +478,10 @@ func (e *entry) failure() string {
 	return "status " + strconv.Itoa(e.Status)
 }
 
-// maxWords bounds the codes and reasons that are told apart in one group.
+// maxWords limits the codes and reasons that are distinguished in one group.
 const maxWords = 64
 
-// bump counts a word of a small set.
+// bump increments the count of a word in a small set.
 func bump(m *map[string]int64, word string) {
 	if *m == nil {
 		*m = make(map[string]int64)
@@ -492,8 +492,7 @@ func bump(m *map[string]int64, word string) {
 	(*m)[word]++
 }
 
-// throw counts the answers of a line that were thrown away, those of one model or, with an empty
-// name, all.
+// throw counts the discarded responses of a line: those of one model, or all if the name is empty.
 func (*tally) throw(g *sums, e *entry, model string) {
 	if e.Escalation == nil {
 		return
@@ -511,21 +510,21 @@ func (*tally) throw(g *sums, e *entry, model string) {
 	}
 }
 
-// The range of times that are told apart, in milliseconds; what lies beyond counts as its end. With
-// quantileError it takes some 1,300 buckets.
+// The range of times that are distinguished, in milliseconds; times outside count as its limits.
+// With quantileError it needs about 1,300 buckets.
 const (
 	leastMs = 0.001
 	longMs  = 1e8
 )
 
-// time adds a time to a sketch, which is made with the first one: a DDSketch (Masson, Rim and Lee,
-// VLDB 2019), whose buckets are allocated as they are needed.
+// time adds a time to a sketch, which is created with the first one: a DDSketch (Masson, Rim and
+// Lee, VLDB 2019), whose buckets are allocated on demand.
 func (t *tally) time(into **ddsketch.DDSketch, ms float64) {
 	if *into == nil {
 		*into = ddsketch.NewDDSketch(t.buckets, store.NewBufferedPaginatedStore(), store.NewCollapsingLowestDenseStore(1))
 	}
 	if err := (*into).Add(min(max(ms, leastMs), longMs)); err != nil {
-		panic(err) // the range is that of the mapping
+		panic(err) // cannot happen: the range is that of the mapping
 	}
 }
 
@@ -545,8 +544,8 @@ func (g *sums) merge(x *sums) {
 	}
 }
 
-// addNumbers adds the numbers of one group to those of another, and no word. What is told of them, such as
-// percentiles, is not there yet.
+// addNumbers adds the numeric fields of one group to those of another. Derived values, such as
+// percentiles, are not computed yet.
 func addNumbers(to, from reflect.Value) {
 	switch to.Kind() { //nolint:exhaustive // groups have numbers of two kinds
 	case reflect.Struct:
@@ -576,12 +575,12 @@ func joined(a, b *ddsketch.DDSketch) *ddsketch.DDSketch {
 		return a
 	}
 	if err := a.MergeWith(b); err != nil {
-		panic(err) // all have one mapping
+		panic(err) // cannot happen: all use the same mapping
 	}
 	return a
 }
 
-// report is what was counted.
+// report creates the report.
 func (t *tally) report() *Report {
 	out := t.out
 	t.total.Name = "all"
@@ -626,7 +625,7 @@ func (n *names) section(top int) Section {
 	return s
 }
 
-// group is what the sums come to.
+// group converts the sums into a summary.
 func (g *sums) group() Group {
 	out := g.Group
 	out.Rated = Rated{g.ratings.n, g.ratings.mean}
@@ -653,10 +652,10 @@ func percentiles(s *ddsketch.DDSketch) Percentiles {
 	}
 	v, err := s.GetValuesAtQuantiles([]float64{.5, .9, .95, .99})
 	if err != nil {
-		panic(err) // a sketch is made with its first time
+		panic(err) // cannot happen: a sketch has at least one time
 	}
 	for i := range v {
-		v[i] = math.Round(v[i]*1000) / 1000 // a line tells no more
+		v[i] = math.Round(v[i]*1000) / 1000 // lines have no higher precision
 	}
 	return Percentiles{Count: int64(s.GetCount()), P50: v[0], P90: v[1], P95: v[2], P99: v[3]}
 }

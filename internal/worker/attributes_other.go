@@ -4,6 +4,6 @@ package worker
 
 import "syscall"
 
-// attributes keep the signals of a terminal to the parent. The worker ends when its standard input
-// does.
+// attributes do not pass the signals of a terminal to the worker. The worker ends when its standard
+// input is closed.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -1,24 +1,27 @@
-// Package worker runs models in a process of their own, so that a native fault, such as a crash in
-// a GPU driver, ends that process and not the proxy.
+// Package worker runs models in a separate process, so that a native fault, such as a crash in a
+// GPU driver, ends that process and not the proxy.
 //
 // [Start] starts the process and keeps it running; [Serve] is the other side, the command
 // `signalbox worker`. They speak the Open Inference Protocol (internal/oip) over a unix socket in a
-// folder that nobody else can read, with one addition: PUT /v2/models/NAME takes a graph and opens
-// it, DELETE closes it.
+// folder that only this user can read, with one addition: PUT /v2/models/NAME sends a graph and
+// opens it, DELETE closes it.
 //
 // # Life of the process
 //
-// The options go to the process through its standard input, and stay there to be read until it
-// ends: the parent's death closes the pipe, and the worker leaves. On Linux the kernel ends it as
-// well when the parent dies. It answers on its standard output with one line, that it is ready or
-// why it is not. SIGINT and SIGTERM are left to the parent, which drains first. A worker with a run
-// that goes on minutes after it was told to stop ends itself (gpu.Options.Hung): its driver hangs.
-// After a crash it is started again, at once and then after pauses that double up to 10 s; every
-// model is opened again. Until then runs answer [ErrDown]. A model that cannot be opened again is
-// tried after such pauses as long as the worker lives.
+// The process receives its options through its standard input, which stays open: if the parent
+// dies, the pipe closes and the worker ends. On Linux the kernel also ends the worker when the
+// parent dies. The worker writes one line to its standard output: that it is ready, or why it is
+// not. SIGINT and SIGTERM are handled by the parent only, which drains first. If a run continues
+// for minutes after it was cancelled, its driver hangs and the worker ends itself
+// (gpu.Options.Hung).
+//
+// After a crash the worker is restarted immediately, and then after pauses that double up to 10 s;
+// all models are opened again. Until then runs fail with [ErrDown]. A model that cannot be opened
+// again is retried after such pauses as long as the worker lives.
 //
 // # Concurrency
 //
-// A [Process] owns one goroutine that starts the process and waits for it, and for the goroutines
-// that it starts itself; Close ends all. Its sessions are safe for concurrent use.
+// A [Process] owns one goroutine, which starts the process, waits for it, and waits for the
+// goroutines that it starts itself; Close ends all of them. Its sessions are safe for concurrent
+// use.
 package worker

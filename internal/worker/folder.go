@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// folderPattern begins the names of the folders of sockets, in the folder for temporary files.
+// folderPattern is the prefix of the socket folders in the folder for temporary files.
 const folderPattern = "signalbox-models-"
 
-// folder is where the socket of a worker is. Nobody else may read it. It is locked as long as its
-// process lives, and what a process left that was killed goes when another one starts.
+// folder contains the socket of a worker. Other users cannot read it. It is locked while its
+// process lives. The folder of a killed process is removed when another one starts.
 type folder struct {
 	path string
-	lock *os.File // the folder itself; the lock ends with the process; nil where folders cannot be locked
+	lock *os.File // the folder itself; the lock ends with the process; nil if folders cannot be locked
 }
 
 func newFolder() (folder, error) {
@@ -30,7 +30,7 @@ func newFolder() (folder, error) {
 	}
 	f, err := lock(path)
 	if err != nil {
-		f = nil // some file systems of networks cannot; nobody else can then, and nothing is swept
+		f = nil // some network file systems have no locks; then no process can lock, and nothing is swept
 	}
 	return folder{path, f}, nil
 }
@@ -45,7 +45,7 @@ func (f folder) remove() error {
 	return err
 }
 
-// lock locks a folder, unless somebody has.
+// lock locks a folder, unless it is locked already.
 func lock(path string) (*os.File, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -57,18 +57,18 @@ func lock(path string) (*os.File, error) {
 	return f, nil
 }
 
-// sweep removes folders in dir that nobody holds. One that was made after before may be about to be
-// locked.
+// sweep removes unlocked folders in dir. A folder created after before may be about to be locked
+// and is kept.
 func sweep(dir string, before time.Time) {
-	found, _ := os.ReadDir(dir) // one that cannot be read is not swept
+	found, _ := os.ReadDir(dir) // an unreadable folder is not swept
 	for _, e := range found {
 		info, err := e.Info()
 		if err != nil || !info.IsDir() || !strings.HasPrefix(e.Name(), folderPattern) || info.ModTime().After(before) {
 			continue
 		}
 		path := filepath.Join(dir, e.Name())
-		if f, err := lock(path); err == nil { // another user's does not open
-			_ = os.RemoveAll(path) // it is tried again
+		if f, err := lock(path); err == nil { // folders of other users cannot be opened
+			_ = os.RemoveAll(path) // the next sweep tries again
 			_ = f.Close()
 		}
 	}

@@ -23,13 +23,13 @@ import (
 	"signalbox/internal/signal"
 )
 
-// down is an error that knows its reason.
+// down is an error with a reason.
 type down struct{ msg string }
 
 func (e *down) Error() string       { return e.msg }
 func (*down) Reason() signal.Reason { return signal.ReasonNoModel }
 
-// Is makes every one of them ErrDown.
+// Is makes all of them match ErrDown.
 func (*down) Is(target error) bool {
 	_, ok := target.(*down)
 	return ok
@@ -37,53 +37,53 @@ func (*down) Is(target error) bool {
 
 func downFor(cause error) error { return &down{"the worker of the models is down: " + cause.Error()} }
 
-// ErrDown: the worker has ended and is being started again. Reason no_model.
+// ErrDown: the worker has ended and is being restarted. Reason no_model.
 var ErrDown error = &down{"the worker of the models is down"}
 
-// Options are what a Process needs. Command is required.
+// Options configure a Process. Command is required.
 type Options struct {
-	Command  []string // that runs Serve; --socket PATH is added
+	Command  []string // the command that runs Serve; --socket PATH is added
 	GPU      gpu.Options
-	Observer oip.Observer // told of every run; nil: nobody is
-	Restart  func()       // called before each start but the first; nil: nobody is told
-	Log      *slog.Logger // nil: nothing is logged
-	// Pause is how long to wait before the second start after a crash, doubled with every further
-	// one up to 10 s. 0: 100 ms.
+	Observer oip.Observer // notified of every run; may be nil
+	Restart  func()       // called before each restart; may be nil
+	Log      *slog.Logger // nil: no logging
+	// Pause is the delay before the second start after a crash, doubled with every further start up
+	// to 10 s. 0: 100 ms.
 	Pause time.Duration
 
-	once       bool          // it is not started again
-	quiet      bool          // what libraries print is thrown away
+	once       bool          // do not restart
+	quiet      bool          // discard the output of libraries
 	closeLimit time.Duration // 0: closeLimit
 }
 
 const (
 	firstPause = 100 * time.Millisecond
 	lastPause  = 10 * time.Second
-	steady     = 30 * time.Second // up for so long, a worker that ends is started at once again
+	steady     = 30 * time.Second // after this uptime, a worker that ends is restarted immediately
 	startLimit = 3 * time.Minute  // for the library, the probes and the models
 )
 
-// Process is a worker that is kept running. It is safe for concurrent use. Close it.
+// Process is a worker that is kept running. It is safe for concurrent use and must be closed.
 type Process struct {
 	o          Options
 	folder     folder
 	stop       context.CancelFunc
-	done       chan struct{} // closed when the worker has ended for good
+	done       chan struct{} // closed when the worker has ended permanently
 	closeLimit time.Duration
 
-	mu       sync.Mutex // guards what follows; not held while a model is opened
+	mu       sync.Mutex // guards the fields below; not held while a model is opened
 	client   *http.Client
 	state    state
-	pid      int           // of the worker that started last
-	fault    error         // why there is no worker; nil: there is one
+	pid      int           // of the latest worker
+	fault    error         // why there is no worker; nil if there is one
 	up       chan struct{} // closed when fault changes
 	sessions map[*Session]struct{}
 	names    int
 }
 
-// Start starts a worker and waits until it is ready. Its error wraps gpu.ErrUnavailable when the
-// library cannot be used. A worker that crashes when it starts is no error: it is started again,
-// and the models that need it are unknown.
+// Start starts a worker and waits until it is ready. Its error wraps gpu.ErrUnavailable if the
+// library cannot be used. A worker that crashes on start is not an error: it is restarted, and
+// signals of its models are unknown meanwhile.
 func Start(ctx context.Context, o Options) (*Process, error) {
 	dir, err := newFolder()
 	if err != nil {
@@ -92,7 +92,7 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	o.GPU.Logger, o.GPU.Observer = nil, nil // are of this process
+	o.GPU.Logger, o.GPU.Observer = nil, nil // belong to this process
 	o.Pause = cmp.Or(max(o.Pause, 0), firstPause)
 	run, stop := context.WithCancel(context.WithoutCancel(ctx))
 	p := &Process{
@@ -108,8 +108,7 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 
 var errStarting = errors.New("it is starting")
 
-// started waits for the first start to succeed or fail. Only a library that cannot be used is an
-// error.
+// started waits for the first start to succeed or fail. Only an unusable library is an error.
 func (p *Process) started(ctx context.Context) error {
 	for {
 		p.mu.Lock()
@@ -129,9 +128,9 @@ func (p *Process) started(ctx context.Context) error {
 	}
 }
 
-// Probe starts a worker once, asks which providers work, and ends it. Its error says that the
-// worker ended before it could tell, or that the library cannot be used. What libraries print is
-// thrown away.
+// Probe starts a worker once, requests the working providers, and ends it. Its error reports that
+// the worker ended before it could respond, or that the library cannot be used. The output of
+// libraries is discarded.
 func Probe(ctx context.Context, o Options) ([]gpu.Provider, error) {
 	o.once, o.quiet = true, true
 	p, err := Start(ctx, o)
@@ -145,9 +144,9 @@ func Probe(ctx context.Context, o Options) ([]gpu.Provider, error) {
 	return found, nil
 }
 
-// keep starts the worker, waits for its end and starts it again, until ctx ends. The goroutine
-// keeps its thread: the kernel takes the end of the thread that started a process for the end of
-// the parent.
+// keep starts the worker, waits for its end and restarts it, until ctx ends. The goroutine is
+// locked to its thread: the kernel treats the end of the thread that started a process as the end
+// of the parent.
 func (p *Process) keep(ctx context.Context) {
 	defer close(p.done)
 	runtime.LockOSThread()
@@ -179,7 +178,7 @@ func (p *Process) keep(ctx context.Context) {
 	}
 }
 
-// fail notes why there is no worker.
+// fail stores why there is no worker.
 func (p *Process) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -190,16 +189,16 @@ func (p *Process) fail(err error) {
 	}
 	for s := range p.sessions {
 		s.end()
-		s.lost = nil // told by fault
+		s.lost = nil // fault reports it
 	}
 	close(p.up)
 	p.up = make(chan struct{})
 }
 
-// once runs one worker to its end, and says why it ended.
+// once runs one worker to its end, and returns why it ended.
 func (p *Process) once(ctx context.Context) error {
 	path := p.folder.socket()
-	_ = os.Remove(path)                                                                                                            // of the worker before
+	_ = os.Remove(path)                                                                                                            // of the previous worker
 	cmd := exec.CommandContext(ctx, p.o.Command[0], append(p.o.Command[1:len(p.o.Command):len(p.o.Command)], "--socket", path)...) //nolint:gosec // this program
 	cmd.SysProcAttr = attributes()
 	if !p.o.quiet {
@@ -223,8 +222,8 @@ func (p *Process) once(ctx context.Context) error {
 	p.mu.Unlock()
 	started := make(chan error, 1)
 	go func() { started <- p.welcome(ctx, stdin, stdout, path) }()
-	// Of the error of a start only what is not the process's own end is of interest: it comes with
-	// the end.
+	// An error of the start is only of interest if it is not caused by the end of the process,
+	// which is reported separately.
 	failed := <-started
 	if failed != nil {
 		_ = stdin.Close()
@@ -252,8 +251,7 @@ func (p *Process) once(ctx context.Context) error {
 	return errors.New("it ended")
 }
 
-// welcome gives a new worker its options, waits until it is ready, and opens the models that are in
-// use.
+// welcome sends a new worker its options, waits until it is ready, and opens the models in use.
 func (p *Process) welcome(ctx context.Context, stdin io.Writer, stdout io.Reader, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
@@ -293,8 +291,8 @@ func (p *Process) welcome(ctx context.Context, stdin io.Writer, stdout io.Reader
 	return nil
 }
 
-// reopen opens the models that the worker does not have, and reports whether it has all of them
-// now.
+// reopen opens the models that the worker does not have, and reports whether it now has all of
+// them.
 func (p *Process) reopen(ctx context.Context) bool {
 	p.mu.Lock()
 	client, choices, missing := p.client, p.state.Choices, make([]*Session, 0, len(p.sessions))
@@ -314,8 +312,8 @@ func (p *Process) reopen(ctx context.Context) bool {
 	return all
 }
 
-// mend opens models that could not be opened when the worker came back, such as for memory of a
-// device that was not free yet, after pauses that double, until none is missing or ctx ends.
+// mend opens models that could not be opened after a restart, for example because device memory was
+// not free yet. It retries after pauses that double, until none is missing or ctx ends.
 func (p *Process) mend(ctx context.Context) {
 	for pause := p.o.Pause; p.Lost() != nil; pause = min(2*pause, lastPause) {
 		select {
@@ -329,7 +327,7 @@ func (p *Process) mend(ctx context.Context) {
 	}
 }
 
-// await reads the line in which a worker says that it is ready, or why not. io.EOF: it ended
+// await reads the line in which a worker reports that it is ready, or why not. io.EOF: it ended
 // before.
 func await(ctx context.Context, stdout io.Reader) (state, error) {
 	type said struct {
@@ -337,7 +335,7 @@ func await(ctx context.Context, stdout io.Reader) (state, error) {
 		err  error
 	}
 	c := make(chan said, 1)
-	go func() { // ends with the process; native libraries may say more
+	go func() { // ends with the process; native libraries may print more
 		r := bufio.NewReader(stdout)
 		line, err := r.ReadBytes('\n')
 		c <- said{line, err}
@@ -366,42 +364,40 @@ func (p *Process) Close() error {
 	return p.folder.remove()
 }
 
-// Version is that of ONNX Runtime in the worker, and Library its path; empty before the first
-// start.
+// Version returns the version of ONNX Runtime in the worker; empty before the first start.
 func (p *Process) Version() string { return p.now().Version }
 
-// Library is the path of the shared library in the worker.
+// Library returns the path of the shared library in the worker; empty before the first start.
 func (p *Process) Library() string { return p.now().Library }
 
-// Providers lists the execution providers with what their probes found in the worker that started
-// last.
+// Providers lists the execution providers with the results of their probes in the latest worker.
 func (p *Process) Providers() []gpu.Provider { return p.now().Providers }
 
-// Choices are the providers that a session may run on.
+// Choices returns the providers that a session may run on.
 func (p *Process) Choices() []gpu.Choice { return p.now().Choices }
 
-// Provider is that of new sessions, and why it is not the configured one.
+// Provider returns the provider of new sessions, and why it is not the configured one.
 func (p *Process) Provider() (name, fallback string) {
 	s := p.now()
 	return s.Provider, s.Fallback
 }
 
-// PID is the process id of the worker that started last, 0 before.
+// PID returns the process id of the latest worker, 0 before the first.
 func (p *Process) PID() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.pid
 }
 
-// Fault says why no worker runs, nil when one does.
+// Fault returns why no worker runs, nil if one does.
 func (p *Process) Fault() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.fault
 }
 
-// Lost says which of the open models the worker that runs could not open again, in the order of
-// their names; nil when it has all.
+// Lost reports which open models the current worker could not open again, sorted by name; nil if it
+// has all.
 func (p *Process) Lost() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

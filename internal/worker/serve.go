@@ -17,10 +17,10 @@ import (
 	"signalbox/internal/oip"
 )
 
-// state is the first line of its standard output.
+// state is the first line of the worker's standard output.
 type state struct {
 	Error       string         `json:"error,omitempty"`       // why it is not ready
-	Unavailable bool           `json:"unavailable,omitempty"` // the library is; starting again will not help
+	Unavailable bool           `json:"unavailable,omitempty"` // the library is unavailable; restarting will not help
 	Version     string         `json:"version"`               // of ONNX Runtime
 	Library     string         `json:"library"`
 	Provider    string         `json:"provider"`
@@ -29,24 +29,24 @@ type state struct {
 	Choices     []gpu.Choice   `json:"choices"`
 }
 
-// opened is the answer to PUT /v2/models/NAME.
+// opened is the response to PUT /v2/models/NAME.
 type opened struct {
 	Provider string `json:"provider"`
 	Fallback string `json:"fallback"`
 	Devices  int    `json:"devices"`
 }
 
-// How a graph is to be opened, as JSON, and what kind of error it is when it cannot be.
+// Headers: how to open a graph, as JSON, and the kind of error if it cannot be opened.
 const (
 	loadHeader  = "X-Signalbox-Session"
 	faultHeader = "X-Signalbox-Fault"
-	faultDevice = "provider" // the provider could not load it, another one may
+	faultDevice = "provider" // the provider could not load it; another one may
 )
 
-// mostGraph bounds a graph that is sent.
+// mostGraph limits the size of a graph.
 const mostGraph = 2 << 30
 
-// server is a worker from inside.
+// server is the state inside a worker.
 type server struct {
 	rt *gpu.Runtime
 
@@ -54,10 +54,10 @@ type server struct {
 	sessions map[string]*gpu.Session
 }
 
-// Serve is the worker's side: it reads its options from the first line of in, opens the library,
-// serves models on the unix socket at path, tells so on out, and returns when in ends. Errors of
-// opening are told on out and returned. When a run hangs it returns at once, with an error: only
-// the end of the process ends such a run.
+// Serve is the worker's side. It reads its options from the first line of in, opens the library,
+// serves models on the unix socket at path, reports this on out, and returns when in ends. Errors
+// on opening are reported on out and returned. If a run hangs, Serve returns an error immediately:
+// only the end of the process ends such a run.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, path, version string, log *slog.Logger) error {
 	lines := bufio.NewReader(in)
 	var o gpu.Options
@@ -68,7 +68,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, path, version strin
 	if err != nil {
 		return fmt.Errorf("worker: options: %w", err)
 	}
-	hung := make(chan string, 1) // the first one's session
+	hung := make(chan string, 1) // the session of the first hung run
 	o.Logger, o.Hung = log, func(session string) {
 		select {
 		case hung <- session:
@@ -129,7 +129,7 @@ func (w *server) handler(version string) http.Handler {
 	return mux
 }
 
-// model finds an open model for the protocol.
+// model finds an open model by its name in the protocol.
 func (w *server) model(name string) oip.Model {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -139,14 +139,14 @@ func (w *server) model(name string) oip.Model {
 	return nil
 }
 
-// load is how a session is opened.
+// load describes how a session is opened.
 type load struct {
-	Name     string           `json:"name"` // in metrics and errors
+	Name     string           `json:"name"` // for metrics and errors
 	Provider string           `json:"provider"`
 	Pad      map[string]int64 `json:"pad"`
 }
 
-// open opens the graph in the body under the name in the path, in place of one that has it.
+// open opens the graph in the body under the name in the path, and replaces one with the same name.
 func (w *server) open(rw http.ResponseWriter, r *http.Request) {
 	var l load
 	if err := json.Unmarshal([]byte(r.Header.Get(loadHeader)), &l); err != nil {
@@ -170,10 +170,10 @@ func (w *server) open(rw http.ResponseWriter, r *http.Request) {
 		oip.Fail(rw, http.StatusInternalServerError, err)
 		return
 	}
-	_ = json.NewEncoder(rw).Encode(opened{s.Provider(), s.Fallback(), s.Devices()}) // the parent is gone
+	_ = json.NewEncoder(rw).Encode(opened{s.Provider(), s.Fallback(), s.Devices()}) // fails if the parent is gone
 }
 
-// put gives a name to a session and closes the one that had it; nil takes the name away.
+// put assigns a name to a session and closes the one that had it; nil removes the name.
 func (w *server) put(name string, s *gpu.Session) error {
 	w.mu.Lock()
 	old := w.sessions[name]

@@ -18,19 +18,20 @@ import (
 	"signalbox/internal/tensor"
 )
 
-// SessionOptions say what a session runs.
+// SessionOptions describe a session.
 type SessionOptions struct {
 	// Name is used in errors, logs and metrics.
 	Name string
-	// Graph reads the graph for a provider. It is called again after every start of a worker.
+	// Graph returns the graph for a provider. It is called again after every start of a worker.
 	Graph func(c gpu.Choice) ([]byte, error)
-	// Pad gives the padding of inputs: see gpu.SessionOptions.
+	// Pad sets the padding of inputs: see gpu.SessionOptions.
 	Pad map[string]int64
-	// CPU: it runs on the CPU, whatever else there is. Small models are faster there.
+	// CPU makes the session run on the CPU, even if there are other devices. Small models are
+	// faster there.
 	CPU bool
 }
 
-// Choices are those of all that the model may run on.
+// Choices returns those providers of all that the model may run on.
 func (o *SessionOptions) Choices(all []gpu.Choice) []gpu.Choice {
 	if !o.CPU {
 		return all
@@ -39,15 +40,15 @@ func (o *SessionOptions) Choices(all []gpu.Choice) []gpu.Choice {
 		func(c gpu.Choice) bool { return c.Provider != gpu.ProviderCPU })
 }
 
-// Session is a model in the worker. It is safe for concurrent use, and stays itself when the worker
-// is started again.
+// Session is a model in the worker. It is safe for concurrent use and stays valid when the worker
+// is restarted.
 type Session struct {
 	p               *Process
 	o               SessionOptions
 	id              string
 	inputs, outputs []tensor.Spec
 	use             atomic.Pointer[use] // of the worker that opened it last; nil before
-	lost            error               // why the worker that runs now does not have it; guarded by Process.mu
+	lost            error               // why the current worker does not have it; guarded by Process.mu
 }
 
 // use is a session in one worker.
@@ -59,9 +60,9 @@ type use struct {
 	ended    atomic.Bool
 }
 
-// Open opens a model in the worker, on the first of its providers that can load it. Errors:
-// ErrDown, and what the worker says, with its reason. It ends after three minutes, for a worker
-// that hangs.
+// Open opens a model in the worker, on the first of its providers that can load it. Errors are
+// ErrDown and those that the worker reports, with their reasons. It times out after three minutes,
+// in case the worker hangs.
 func (p *Process) Open(ctx context.Context, o SessionOptions) (*Session, error) {
 	p.mu.Lock()
 	client, fault, choices := p.client, p.fault, p.state.Choices
@@ -88,8 +89,8 @@ func (p *Process) Open(ctx context.Context, o SessionOptions) (*Session, error) 
 	return s, nil
 }
 
-// reopen opens the model in a worker that has just started. One that was closed meanwhile is not
-// left behind in it.
+// reopen opens the model in a newly started worker. If the session was closed meanwhile, the model
+// is removed from the worker.
 func (s *Session) reopen(ctx context.Context, client *http.Client, choices []gpu.Choice) error {
 	u, err := s.load(ctx, client, choices)
 	s.p.mu.Lock()
@@ -128,12 +129,12 @@ func (s *Session) load(ctx context.Context, client *http.Client, choices []gpu.C
 	return nil, lost
 }
 
-// refused is a graph that the worker could not open, in its words.
+// refused is the worker's error for a graph that it could not open.
 type refused struct{ msg string }
 
 func (e *refused) Error() string { return e.msg }
 
-// send gives the worker a graph.
+// send sends a graph to the worker.
 func (s *Session) send(ctx context.Context, client *http.Client, c gpu.Choice) (*opened, error) {
 	graph, err := s.o.Graph(c)
 	if err != nil {
@@ -179,23 +180,23 @@ func (s *Session) Run(ctx context.Context, in []tensor.Tensor, outputs []string)
 	return u.Run(ctx, in, outputs)
 }
 
-// Inputs lists what Run needs.
+// Inputs lists the inputs of Run.
 func (s *Session) Inputs() []tensor.Spec { return s.inputs }
 
-// Outputs lists what Run can return.
+// Outputs lists the outputs that Run can return.
 func (s *Session) Outputs() []tensor.Spec { return s.outputs }
 
-// Provider is the execution provider in the worker.
+// Provider returns the execution provider in the worker.
 func (s *Session) Provider() string { return s.use.Load().opened.Provider }
 
-// Fallback says why Provider is not the one asked for; empty when it is.
+// Fallback returns why Provider is not the requested one; empty if it is.
 func (s *Session) Fallback() string { return s.use.Load().fallback }
 
-// closeLimit bounds how long a worker may take to close a model: it waits for the runs in flight,
-// which a driver that hangs may never end.
+// closeLimit limits how long a worker may take to close a model: it waits for the runs in flight,
+// which a hung driver may never end.
 const closeLimit = 10 * time.Second
 
-// Close closes the model. Closing one of a worker that has ended does nothing.
+// Close closes the model. Closing a session of a worker that has ended does nothing.
 func (s *Session) Close() error {
 	p := s.p
 	p.mu.Lock()
@@ -210,14 +211,14 @@ func (s *Session) Close() error {
 	return s.unload(client)
 }
 
-// end makes runs answer ErrDown.
+// end makes runs return ErrDown.
 func (s *Session) end() {
 	if u := s.use.Load(); u != nil {
 		u.ended.Store(true)
 	}
 }
 
-// unload takes the model from a worker. One that has ended holds none.
+// unload removes the model from a worker. A worker that has ended holds none.
 func (s *Session) unload(client *http.Client) error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.p.closeLimit)
 	defer cancel()
