@@ -18,32 +18,32 @@ import (
 	"signalbox/internal/disk"
 )
 
-// embedBatch is how many texts an Embedder gets at once.
+// embedBatch is the maximum number of texts per call of an Embedder.
 const embedBatch = 64
 
-// Cache keeps vectors by model and text, so that a reload embeds only what is new and a restart
-// nothing. It holds no text, only hashes of texts. One Cache serves all indexes of a process and is
-// safe for concurrent use; nil keeps nothing.
+// Cache keeps vectors by model and text, so that a reload embeds only new texts and a restart none.
+// It stores hashes of texts, not the texts. One Cache serves all indexes of a process and is safe
+// for concurrent use; a nil Cache keeps nothing.
 type Cache struct {
 	dir string
 
 	mu      sync.Mutex // guards vectors and files; not held while a model runs
 	vectors map[cacheKey][]float32
-	files   map[string]*cacheFile // by model; those that were read
+	files   map[string]*cacheFile // by model; those that have been read
 }
 
-// cacheFile is what is known about the file of a model.
+// cacheFile describes the file of a model.
 type cacheFile struct {
-	count int // entries in it
-	dims  int // length of their vectors; 0 where there is no file that can be added to
+	count int // number of entries in it
+	dims  int // length of their vectors; 0 if there is no file to append to
 }
 
 // cacheKey is the SHA-256 of model and text.
 type cacheKey [sha256.Size]byte
 
-// NewCache returns a Cache that also keeps a file a model under dir, which is made when needed. An
-// empty dir keeps vectors in memory only. A file that is missing, damaged or not writable is no
-// error: texts are then embedded again.
+// NewCache returns a Cache that also keeps a file per model under dir, which is created when
+// needed. An empty dir keeps vectors in memory only. A missing, damaged or read-only file is not an
+// error: the texts are embedded again.
 func NewCache(dir string) *Cache {
 	return &Cache{dir: dir, vectors: make(map[cacheKey][]float32), files: make(map[string]*cacheFile)}
 }
@@ -82,7 +82,7 @@ func (c *Cache) embed(ctx context.Context, model string, texts []string, embedde
 	return out, nil
 }
 
-// lookup fills out where the cache knows the text and returns the places of the others.
+// lookup sets out for the cached texts and returns the indices of the others.
 func (c *Cache) lookup(model string, texts []string, out [][]float32) (missing []int) {
 	if c != nil {
 		c.mu.Lock()
@@ -102,9 +102,9 @@ func (c *Cache) lookup(model string, texts []string, out [][]float32) (missing [
 	return missing
 }
 
-// store keeps vectors, of which those at the places of fresh are new, and writes the new ones to
-// the file of the model. What an index does not use any more is dropped once there are twice as
-// many vectors as an index can have.
+// store keeps vectors, of which those at the indices in fresh are new, and writes the new ones to
+// the file of the model. Vectors that no index uses are dropped once there are twice as many as an
+// index can have.
 func (c *Cache) store(model string, texts []string, vectors [][]float32, fresh []int) {
 	if c == nil || len(fresh) == 0 {
 		return
@@ -123,10 +123,10 @@ func (c *Cache) store(model string, texts []string, vectors [][]float32, fresh [
 	dims := len(vectors[fresh[0]])
 	for _, i := range fresh {
 		if len(vectors[i]) != dims || dims == 0 {
-			return // no vectors of a model; the index refuses them
+			return // these are not vectors of a model; the index refuses them
 		}
 	}
-	// A cache that cannot be written costs the next start some time and nothing else.
+	// If the cache cannot be written, only the next start takes longer.
 	f := c.files[model]
 	if f.dims == dims && f.count+len(fresh) <= 2*MaxExamples {
 		if c.add(model, texts, vectors, fresh) == nil {
@@ -144,9 +144,9 @@ func (c *Cache) store(model string, texts []string, vectors [][]float32, fresh [
 	}
 }
 
-// The file: magic and dims, then entries to its end: key, vector, and the CRC-32 (IEEE) of the two;
-// numbers little-endian, vectors as float32 bits. New entries are written behind the old ones. One
-// that was not written whole, by a process that was killed, ends the file when it is read next.
+// The file: magic and dims, then entries up to its end: key, vector, and the CRC-32 (IEEE) of both;
+// numbers little-endian, vectors as float32 bits. New entries are appended. The next read truncates
+// the file at an incomplete entry, left by a process that was killed.
 const (
 	cacheMagic  = "SBKNN\x00\x00\x02"
 	cacheHeader = len(cacheMagic) + 4
@@ -158,7 +158,7 @@ func (c *Cache) path(model string) string {
 	return filepath.Join(c.dir, "intents-"+hex.EncodeToString(m[:8])+".bin")
 }
 
-// load reads the file of a model, if there is a good one, and cuts off what is damaged.
+// load reads the file of a model, if there is a valid one, and removes a damaged end.
 func (c *Cache) load(model string) *cacheFile {
 	if c.dir == "" {
 		return &cacheFile{}
@@ -175,7 +175,7 @@ func (c *Cache) load(model string) *cacheFile {
 	return &cacheFile{count: len(vectors), dims: dims}
 }
 
-// add writes the entries at the given places behind those of the file.
+// add appends the entries at the given indices to the file.
 func (c *Cache) add(model string, texts []string, vectors [][]float32, places []int) error {
 	f, err := os.OpenFile(c.path(model), os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
@@ -185,7 +185,7 @@ func (c *Cache) add(model string, texts []string, vectors [][]float32, places []
 	return errors.Join(err, f.Close())
 }
 
-// replace writes a file of the entries at the given places.
+// replace writes a new file with the entries at the given indices.
 func (c *Cache) replace(model string, texts []string, vectors [][]float32, places []int) error {
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return err
@@ -197,7 +197,7 @@ func header(dims int) []byte {
 	return binary.LittleEndian.AppendUint32([]byte(cacheMagic), uint32(dims))
 }
 
-// appendEntries writes the entries at the given places.
+// appendEntries encodes the entries at the given indices.
 func appendEntries(dst []byte, model string, texts []string, vectors [][]float32, places []int) []byte {
 	for _, i := range places {
 		dst = appendEntry(dst, keyOf(model, texts[i]), vectors[i])
@@ -215,8 +215,9 @@ func appendEntry(dst []byte, key cacheKey, vector []float32) []byte {
 	return binary.LittleEndian.AppendUint32(dst, crc32.ChecksumIEEE(dst[from:]))
 }
 
-// decodeVectors reads the entries of a file up to the first that is not whole, and returns how much
-// of it is good: 0, and dims 0, for what is no such file. It allocates no more than data is long.
+// decodeVectors reads the entries of a file up to the first incomplete one, and returns the length
+// of the valid part: 0, and dims 0, for another kind of file. It allocates no more than len(data)
+// bytes.
 func decodeVectors(data []byte) (vectors map[cacheKey][]float32, dims, good int) {
 	if len(data) < cacheHeader || string(data[:len(cacheMagic)]) != cacheMagic {
 		return nil, 0, 0
@@ -244,5 +245,5 @@ func decodeVectors(data []byte) (vectors map[cacheKey][]float32, dims, good int)
 	return vectors, int(n), good
 }
 
-// maxEntry is more bytes than an entry of any embedding has: vectors have some thousand numbers.
+// maxEntry is larger than an entry of any embedding: vectors have some thousand numbers.
 const maxEntry = 1 << 20

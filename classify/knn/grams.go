@@ -10,8 +10,8 @@ import (
 const (
 	minGram, maxGram = 2, 5
 	gramBits         = 18
-	// gramEdge is how many bytes of either end of a long text its n-grams are taken from: examples
-	// are sentences, and what a request is about stands at its start or end.
+	// gramEdge is the number of bytes at either end of a long text from which n-grams are taken:
+	// examples are sentences, and the subject of a request is at its start or end.
 	gramEdge = 1 << 10
 )
 
@@ -21,8 +21,8 @@ type gram struct {
 	count uint32
 }
 
-// appendGrams appends the n-grams of text to dst, ascending by hash. Words are cut at white space,
-// in lower case, with one space at either end. *buf is working space.
+// appendGrams appends the n-grams of text to dst, in ascending order of hash. Words are split at
+// white space, in lower case, with one space at either end. *buf is scratch space.
 func appendGrams(dst []gram, text string, buf *[]rune) []gram {
 	if len(text) <= 2*gramEdge {
 		return countGrams(appendWords(dst, text, buf), len(dst))
@@ -90,22 +90,22 @@ func countGrams(grams []gram, from int) []gram {
 	return grams[:from+n]
 }
 
-// posting is an example that has an n-gram, and the n-gram's weight there.
+// posting is an example that contains an n-gram, with the n-gram's weight in it.
 type posting struct {
 	row    uint32
 	weight float32
 }
 
-// inverted lists, by n-gram, the rows that have it. Rows are L2-normalised, so that a dot product
-// is a cosine.
+// inverted lists, for each n-gram, the rows that contain it. Rows are L2-normalised, so that a dot
+// product is a cosine.
 type inverted struct {
 	idf   []float32 // by n-gram
-	start []uint32  // by n-gram, where its postings start; one more at the end
+	start []uint32  // by n-gram, the start of its postings; one more at the end
 	posts []posting
 }
 
-// newInverted indexes rows. Document frequencies are those of the first documents of them, of extra
-// and of abroad, which has n-grams that the others have not and does not count among the documents.
+// newInverted indexes rows. Document frequencies count the first documents rows, extra and abroad.
+// abroad has n-grams that the others lack and does not count as documents.
 func newInverted(rows []*example, documents int, extra, abroad []*example) inverted {
 	v := inverted{idf: make([]float32, 1<<gramBits), start: make([]uint32, 1<<gramBits+1)}
 	df := make([]uint32, 1<<gramBits)
@@ -138,8 +138,8 @@ func newInverted(rows []*example, documents int, extra, abroad []*example) inver
 	return v
 }
 
-// weight is sublinear term frequency times inverse document frequency (Manning, Raghavan, Schütze,
-// "Introduction to Information Retrieval", section 6.4.1), smoothed.
+// weight returns sublinear term frequency times inverse document frequency (Manning, Raghavan,
+// Schütze, "Introduction to Information Retrieval", section 6.4.1), smoothed.
 func (v *inverted) weight(g gram) float32 {
 	w := v.idf[g.hash]
 	if g.count > 1 {
@@ -148,7 +148,7 @@ func (v *inverted) weight(g gram) float32 {
 	return w
 }
 
-// scale is what makes the weights of grams a vector of length one; 0 for none.
+// scale returns the factor that normalises the weights of grams to length one; 0 without grams.
 func (v *inverted) scale(grams []gram) float32 {
 	sum := 0.0
 	for _, g := range grams {
@@ -161,7 +161,7 @@ func (v *inverted) scale(grams []gram) float32 {
 	return float32(1 / math.Sqrt(sum))
 }
 
-// addTo adds the cosine of grams and every row to out, one a row.
+// addTo adds to out, for every row, the cosine of grams and the row.
 func (v *inverted) addTo(out []float32, grams []gram) {
 	scale := v.scale(grams)
 	for _, g := range grams {
@@ -176,7 +176,7 @@ func (v *inverted) addTo(out []float32, grams []gram) {
 	}
 }
 
-// addBetween is addTo for the rows from one to before another alone; out begins with the first.
+// addBetween is addTo for the rows [from, to) only; out begins with row from.
 func (v *inverted) addBetween(out []float32, grams []gram, from, to int) {
 	scale := v.scale(grams)
 	for _, g := range grams {

@@ -12,9 +12,9 @@ import (
 
 // Limits of an Index.
 const (
-	// MaxExamples is the most examples and negative examples of all intents together.
+	// MaxExamples is the maximum number of examples and negative examples of all intents together.
 	MaxExamples = 100_000
-	// MaxExampleBytes is the longest example. Embeddings cut longer texts anyway.
+	// MaxExampleBytes is the maximum length of an example. Embeddings truncate longer texts anyway.
 	MaxExampleBytes = 8 << 10
 )
 
@@ -39,10 +39,10 @@ type Intent struct {
 // Threshold is a score in (0,1], or Auto.
 type Threshold float64
 
-// Auto stands for a threshold that is derived from the examples. It is the zero value.
+// Auto is a threshold derived from the examples. It is the zero value.
 const Auto Threshold = 0
 
-// UnmarshalText reads "auto" or a number in (0,1].
+// UnmarshalText parses "auto" or a number in (0,1].
 func (t *Threshold) UnmarshalText(text []byte) error {
 	s := string(text)
 	if s == "auto" {
@@ -65,17 +65,17 @@ func (t Threshold) MarshalText() ([]byte, error) {
 	return strconv.AppendFloat(nil, float64(t), 'g', -1, 64), nil
 }
 
-// ExampleError says why a text cannot be an example.
+// ExampleError reports a text that cannot be an example.
 type ExampleError struct {
-	Index int    // its place in the list that was given
-	Msg   string // what is wrong, without the place
+	Index int    // its index in the given list
+	Msg   string // the problem, without the index
 }
 
-// Error returns the place and what is wrong.
+// Error returns the index and the problem.
 func (e *ExampleError) Error() string { return fmt.Sprintf("examples[%d]: %s", e.Index, e.Msg) }
 
 // ValidateIntents reports every problem as "intents[i].field: problem", joined, or nil. An empty
-// list is fine.
+// list is valid.
 func ValidateIntents(intents []Intent) error {
 	v := validator{names: make(map[string]int), seen: make(map[string]string)}
 	total := 0
@@ -91,8 +91,8 @@ func ValidateIntents(intents []Intent) error {
 
 // validator collects problems of intents.
 type validator struct {
-	names map[string]int    // places of intents
-	seen  map[string]string // places of examples, by key
+	names map[string]int    // positions of intents
+	seen  map[string]string // positions of examples, by key
 	errs  []error
 }
 
@@ -144,7 +144,7 @@ func (v *validator) example(text, place string) {
 	v.seen[k] = place
 }
 
-// textProblem returns what is wrong with the text of an example, or "".
+// textProblem returns the problem of an example text, or "".
 func textProblem(text string) string {
 	switch {
 	case strings.TrimSpace(text) == "":
@@ -154,17 +154,18 @@ func textProblem(text string) string {
 	case !utf8.ValidString(text):
 		return "not valid UTF-8"
 	case !strings.ContainsFunc(text, isSeen):
-		return "nothing that can be seen" // of which tokenizers leave nothing, so that it has no vector
+		return "nothing that can be seen" // tokenizers drop such a text, so it has no vector
 	}
 	return ""
 }
 
-// isSeen reports a letter, digit, sign or symbol, and not what is invisible or only a mark on those.
+// isSeen reports whether r is a visible letter, digit, sign or symbol, as opposed to an invisible
+// character or a mark on another one.
 func isSeen(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.N, unicode.P, unicode.S)
 }
 
-// key is what two examples have in common when they are the same one.
+// key returns a string that is equal for equivalent examples.
 func key(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
 
 // clip shortens text for a message.
@@ -214,7 +215,7 @@ func backgroundTexts() []string { return strings.Split(strings.TrimSpace(backgro
 //go:embed background_scripts.txt
 var backgroundOfScripts string
 
-// abroadExamples are those sentences, compared by their n-grams alone.
+// abroadExamples returns the background sentences in other scripts, compared by n-grams alone.
 func abroadExamples() []*example {
 	var out []*example
 	for line := range strings.Lines(backgroundOfScripts) {

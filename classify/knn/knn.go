@@ -52,9 +52,9 @@ import (
 	"unicode/utf8"
 )
 
-// Embedder turns texts into vectors, one a text in their order, all of the same length, finite and
-// not zero. New and Add call it with at most 64 texts at a time, from one goroutine; they keep the
-// vectors and do not change them.
+// Embedder computes the vectors of texts, one per text in order, all of the same length, finite and
+// not zero. New and Add call it with at most 64 texts at a time, from one goroutine; they retain
+// the vectors and do not modify them.
 type Embedder func(ctx context.Context, texts []string) ([][]float32, error)
 
 // Options configures an Index.
@@ -90,14 +90,14 @@ func (o Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// example makes an example of a text.
+// example makes an example from a text.
 func (o Options) example(text string, vector []float32) *example {
 	e := newExample(text, vector)
 	e.blind = o.Latin && abroad(text)
 	return e
 }
 
-// abroad reports whether a text has as many letters of other scripts as of the Latin one.
+// abroad reports whether a text has at least as many letters of other scripts as Latin ones.
 func abroad(text string) bool {
 	latin, others := 0, 0
 	for _, r := range text {
@@ -112,27 +112,27 @@ func abroad(text string) bool {
 	return others > 0 && others >= latin
 }
 
-// Result is what an Index says about one text.
+// Result is the result of an Index for one text.
 type Result struct {
 	Intent string    // the recognised intent; empty when none is
-	Best   string    // the intent that came closest, recognised or not; empty when every score is 0
+	Best   string    // the nearest intent, recognised or not; empty if every score is 0
 	Score  float64   // score of Best, in [0,1]
 	Scores []float32 // scores of all intents, in the order of Names, in [0,1]; the caller owns it
 }
 
-// Counts says what an Add did.
+// Counts is the result of an Add.
 type Counts struct {
-	Added    int // examples that were new
-	Known    int // examples that the intent had already
-	Examples int // examples of the intent now
+	Added    int // number of new examples
+	Known    int // number of examples that the intent already had
+	Examples int // number of the intent's examples now
 }
 
-// Summary describes an intent as it is now.
+// Summary describes the present state of an intent.
 type Summary struct {
 	Name      string
 	Examples  int
-	Live      int     // examples that came by Add
-	Negatives int     // negative examples
+	Live      int     // number of examples added by Add
+	Negatives int     // number of negative examples
 	Threshold float64 // effective threshold, on the scale of scores
 	Auto      bool    // whether the threshold was derived from the examples
 }
@@ -144,12 +144,12 @@ type Index struct {
 	names   []string
 	scratch sync.Pool // of *scratch
 
-	mu      sync.Mutex // guards the sequence of snapshots: held while one is built
+	mu      sync.Mutex // serialises changes: held while a snapshot is built
 	current atomic.Pointer[snapshot]
 }
 
-// New makes an Index of intents. It embeds all examples and the background set, except what the
-// cache has. A problem of the intents is an error that names the field, see ValidateIntents; an
+// New returns an Index of intents. It embeds all examples and the background set, except texts in
+// the cache. A problem of the intents is an error that names the field, see ValidateIntents; an
 // error of embed is returned wrapped.
 func New(ctx context.Context, intents []Intent, opts Options, embed Embedder) (*Index, error) {
 	if err := errors.Join(opts.Validate(), ValidateIntents(intents)); err != nil {
@@ -195,7 +195,7 @@ func New(ctx context.Context, intents []Intent, opts Options, embed Embedder) (*
 	return x, nil
 }
 
-// vectors embeds texts and checks what came back.
+// vectors embeds texts and checks the result.
 func (x *Index) vectors(ctx context.Context, texts []string) ([][]float32, error) {
 	vectors, err := x.opts.Cache.embed(ctx, x.opts.Model, texts, x.embed)
 	if err != nil {
@@ -214,13 +214,13 @@ func (x *Index) vectors(ctx context.Context, texts []string) ([][]float32, error
 	return vectors, nil
 }
 
-// Names returns the intents in the order they were declared. The caller must not change it.
+// Names returns the intents in the order of declaration. The result must not be modified.
 func (x *Index) Names() []string { return x.names }
 
-// Lookup scores text, of which vector is the embedding, against every intent. A vector of another
-// length than those of the examples is an error (ErrDims). Texts of any length are fine: of a long
-// one, n-grams are taken from its start and its end. It keeps neither argument and allocates Scores
-// only.
+// Lookup scores text against every intent; vector is its embedding. A vector whose length differs
+// from that of the examples is an error (ErrDims). Texts of any length are valid: n-grams of a long
+// text are taken from its start and its end. Lookup retains neither argument and allocates only
+// Scores.
 func (x *Index) Lookup(text string, vector []float32) (Result, error) {
 	s := x.current.Load()
 	if len(vector) != s.dims {
@@ -242,27 +242,27 @@ func (x *Index) Lookup(text string, vector []float32) (Result, error) {
 
 // Errors of Lookup and Add.
 var (
-	// ErrDims says that a vector is not from the model that embedded the examples.
+	// ErrDims reports a vector that is not from the model that embedded the examples.
 	ErrDims = errors.New("wrong length of the embedding")
-	// ErrUnknownIntent says that no intent has the name.
+	// ErrUnknownIntent reports an unknown intent name.
 	ErrUnknownIntent = errors.New("no such intent")
 )
 
-// Add gives the intent of a name further examples. They count for every Lookup that starts after
-// Add returned. Examples that the intent has already are counted and change nothing. Errors are
-// ErrUnknownIntent, *ExampleError for a text that is not accepted, or the embedder's, wrapped; then
-// nothing was added. ctx bounds the embedding.
+// Add adds examples to the named intent. They apply to every Lookup that starts after Add has
+// returned. Examples that the intent already has are counted and have no effect. Errors are
+// ErrUnknownIntent, *ExampleError for an invalid text, or the embedder's, wrapped; in these cases
+// nothing is added. ctx limits the embedding.
 //
-// Up to 2,048 examples the result is the same as that of New with all of them. Beyond, crowd levels
-// and thresholds of the other intents stay as they were; those of an intent with 256 examples and
-// more, and what the regression sums over all examples, are made anew only after each growth by a
-// sixteenth. That keeps Add fast.
+// Up to 2,048 examples the result equals that of New with all of them. Beyond that, crowd levels
+// and thresholds of the other intents are not updated. Those of an intent with at least 256
+// examples, and the sums of the regression over all examples, are only updated after each growth by
+// a sixteenth. That keeps Add fast.
 func (x *Index) Add(ctx context.Context, name string, examples []string) (Counts, error) {
 	at := slices.Index(x.names, name)
 	if at < 0 {
 		return Counts{}, fmt.Errorf("%w: %q", ErrUnknownIntent, name)
 	}
-	// The first look saves embedding what cannot be added; the second, under the lock, counts.
+	// The first check avoids embedding invalid examples; the second, under the lock, decides.
 	fresh, err := x.current.Load().fresh(at, examples)
 	if err != nil {
 		return Counts{}, err
@@ -298,9 +298,9 @@ func (x *Index) Add(ctx context.Context, name string, examples []string) (Counts
 	return Counts{Added: len(fresh), Known: len(examples) - len(fresh), Examples: len(s.intents[at].examples)}, nil
 }
 
-// Restore is Add for examples that another Index was given: those that are not accepted here are
-// left out and returned, the others are added. Of several calls at once, each adds its own. Errors
-// are those of Add but *ExampleError.
+// Restore is Add for examples that were added to another Index: those that are invalid here are
+// left out and returned, the others are added. Concurrent calls each add their own. Errors are
+// those of Add except *ExampleError.
 func (x *Index) Restore(ctx context.Context, name string, examples []string) (Counts, []ExampleError, error) {
 	at := slices.Index(x.names, name)
 	if at < 0 {
@@ -310,13 +310,13 @@ func (x *Index) Restore(ctx context.Context, name string, examples []string) (Co
 		good, refused := x.current.Load().sift(at, examples)
 		counts, err := x.Add(ctx, name, good)
 		if _, refuses := errors.AsType[*ExampleError](err); refuses {
-			continue // another call took it in the meantime; the next look refuses it
+			continue // another call added it in the meantime; the next check refuses it
 		}
 		return counts, refused, err
 	}
 }
 
-// Intents describes every intent, in the order of Names. The caller owns the slice.
+// Intents describes all intents, in the order of Names. The caller owns the result.
 func (x *Index) Intents() []Summary {
 	s := x.current.Load()
 	out := make([]Summary, len(s.intents))
@@ -330,8 +330,8 @@ func (x *Index) Intents() []Summary {
 	return out
 }
 
-// Live returns the examples that came by Add, by intent and in their order, so that another Index
-// can be given them. The caller owns the result; intents without any are left out.
+// Live returns the examples added by Add, by intent and in order, so that another Index can be
+// given them. Intents without any are left out. The caller owns the result.
 func (x *Index) Live() map[string][]string {
 	s := x.current.Load()
 	out := make(map[string][]string)

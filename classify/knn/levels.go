@@ -7,40 +7,41 @@ import (
 
 // The constants of crowd levels and thresholds; see the package comment.
 const (
-	crowdSize   = 10  // the fewest scores that make a crowd level
-	crowdShare  = 100 // one in how many scores makes it, when that is more
-	thresholdAt = 0.4 // where a threshold lies between crowd level and own level
-	ownPrior    = 0.5 // own level of an intent of which nothing is known
-	priorWeight = 5   // pseudo-examples of ownPrior in the own level of all intents
-	poolWeight  = 3   // pseudo-examples of the own level of all intents in that of one
+	crowdSize   = 10  // minimum number of scores for a crowd level
+	crowdShare  = 100 // one in this many scores is used, if that is more
+	thresholdAt = 0.4 // position of a threshold between crowd level and own level
+	ownPrior    = 0.5 // own level of an intent without data
+	priorWeight = 5   // pseudo-examples of ownPrior in the mean own level of all intents
+	poolWeight  = 3   // pseudo-examples of that mean in the own level of one intent
 )
 
 const (
-	// fullRebuild is up to how many examples an Add computes the levels of all intents anew.
+	// fullRebuild is the number of examples up to which an Add recomputes the levels of all
+	// intents.
 	fullRebuild = 2048
-	// levelWork bounds the pairs of examples that are compared for the levels, to some seconds on
-	// one core of 2025. Beyond, evenly spaced examples stand for all.
+	// levelWork limits the number of pairs of examples compared for the levels, to some seconds on
+	// one core of 2025. Beyond it, evenly spaced examples represent all.
 	levelWork = 1 << 22
-	// fewestReferences are compared with every example whatever the work.
+	// fewestReferences is the minimum number of examples compared with every example, regardless of
+	// levelWork.
 	fewestReferences = 256
-	// growth is by which share, one in so many, an index of more than fullRebuild examples, or an
-	// intent of more than fewestReferences there, grows before what was summed over all of its
-	// examples is summed anew. An example more among thousands hardly moves it.
+	// growth is the inverse of the share by which an index of more than fullRebuild examples, or an
+	// intent with more than fewestReferences in it, must grow before sums over all of its examples
+	// are recomputed. One more example among thousands hardly changes them.
 	growth = 16
 )
 
-// rebuild says what a snapshot was made from.
+// rebuild describes the changes since the previous snapshot.
 type rebuild struct {
 	prev    *snapshot
-	changed int // the only intent that differs
-	added   int // how many of its examples, the last ones, are new
+	changed int // the only intent that changed
+	added   int // number of its last examples that are new
 }
 
-// outgrown reports whether what was summed over so many examples is to be summed over the n that
-// there are now.
+// outgrown reports whether sums over summed examples have to be recomputed for n examples.
 func outgrown(summed, n int) bool { return (n-summed)*growth >= summed }
 
-// build computes everything that follows from the examples. from is nil when all of it is new.
+// build computes everything derived from the examples. from is nil if everything is new.
 func (s *snapshot) build(from *rebuild) {
 	s.lay()
 	s.stats = make([]stats, len(s.intents))
@@ -63,7 +64,7 @@ func (s *snapshot) build(from *rebuild) {
 	}
 }
 
-// scoreOne is score for intent at alone.
+// scoreOne is score for a single intent.
 func (s *snapshot) scoreOne(at int, e *example, b *scratch, scores []float32) {
 	from, to := s.first[at], s.first[at+1]
 	b.sims = slices.Grow(b.sims[:0], to)[:to]
@@ -77,17 +78,17 @@ func (s *snapshot) scoreOne(at int, e *example, b *scratch, scores []float32) {
 	scores[at] = s.vote(b.sims[from:to], -1, b)
 }
 
-// all stands for every intent where one could be named.
+// all represents every intent where an index is expected.
 const all = -1
 
-// leveller collects what crowd and own levels are made of.
+// leveller collects the scores for crowd levels and own levels.
 type leveller struct {
 	*scratch
 
 	s      *snapshot
-	only   int         // the intent that is levelled, or all
-	size   int         // scores that make a crowd level
-	crowds [][]float32 // by intent, the best scores of texts of others, descending
+	only   int         // the intent whose levels are computed, or all
+	size   int         // number of scores in a crowd level
+	crowds [][]float32 // by intent, the best scores of other intents' texts, descending
 	scores []float32   // of one text, by intent
 }
 
@@ -128,13 +129,14 @@ func (s *snapshot) level(only int) {
 	}
 }
 
-// strideOf is one in how many of n examples is compared with all of them.
+// strideOf returns s, where one in s of n examples is compared with all of them.
 func strideOf(n int) int { return max(1, n/max(fewestReferences, levelWork/max(n, 1))) }
 
-// levels reports whether the levels of intent i are wanted.
+// levels reports whether the levels of intent i are computed.
 func (l *leveller) levels(i int) bool { return l.only == all || l.only == i }
 
-// add scores a text against the intents. It is example at of intent of, or no example: of is all.
+// add scores a text against the intents. It is example at of intent of; of is all for a text that
+// is not an example.
 func (l *leveller) add(e *example, of, at int) {
 	s := l.s
 	if l.only == all {
@@ -154,7 +156,7 @@ func (l *leveller) add(e *example, of, at int) {
 	s.stats[of].ownCount++
 }
 
-// keepBest inserts f into list, descending, of at most size.
+// keepBest inserts f into the descending list, which is limited to size.
 func keepBest(list []float32, f float32, size int) []float32 {
 	at, _ := slices.BinarySearchFunc(list, f, func(have, want float32) int { return cmp.Compare(want, have) })
 	if at == size {

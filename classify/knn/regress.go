@@ -10,17 +10,17 @@ import (
 
 const (
 	ridge = 1.0 // added to the diagonal
-	// regressDims is up to which length of vectors the regression is made: its cost grows with the
-	// cube, half a second at this one.
+	// regressDims is the maximum length of vectors for the regression: its cost grows with the
+	// cube, half a second at this length.
 	regressDims = 1024
-	// sketchDims is how many numbers stand for a bag of n-grams in the regression.
+	// sketchDims is the number of features of a bag of n-grams in the regression.
 	sketchDims = 256
 )
 
-// features writes what the regression reads to b.features: the centred vector, which similarities
-// left in b.vector, then the n-grams as a signed count sketch (Weinberger et al., "Feature Hashing
-// for Large Scale Multitask Learning", ICML 2009, section 2), weighted as in similarities, so that
-// the dot product of two texts is about their similarity.
+// features writes the features of the regression to b.features: the centred vector, which
+// similarities has left in b.vector, then the n-grams as a signed count sketch (Weinberger et al.,
+// "Feature Hashing for Large Scale Multitask Learning", ICML 2009, section 2), weighted as in
+// similarities, so that the dot product of two texts approximates their similarity.
 func (s *snapshot) features(grams []gram, b *scratch) []float32 {
 	b.features = append(b.features[:0], b.vector...)
 	b.features = append(b.features, make([]float32, sketchDims)...)
@@ -37,19 +37,19 @@ func (s *snapshot) features(grams []gram, b *scratch) []float32 {
 	return b.features
 }
 
-// regress returns one weight vector an intent, [intent, dims+sketchDims] row-major: the ridge
+// regress returns one weight vector per intent, [intent, dims+sketchDims] row-major: the ridge
 // regression, in closed form, of "is an example of this intent" on the features of all examples, of
 // the names of intents, which count as one more example each, and of the background (Hastie,
 // Tibshirani, Friedman, "The Elements of Statistical Learning", section 3.4.1, without intercept,
-// since the vectors are centred). It weighs the directions in which intents differ more than those
-// in which texts of one intent differ. nil when vectors are longer than regressDims.
+// since the vectors are centred). It favours directions in which intents differ over those in which
+// texts of one intent differ. nil if vectors are longer than regressDims.
 func (s *snapshot) regress() []float32 {
 	if s.dims > regressDims {
 		return nil
 	}
 	type text struct {
 		*example
-		intent int // all for one of the background
+		intent int // all for a background text
 	}
 	var list []text
 	for i := range s.intents {
@@ -65,7 +65,8 @@ func (s *snapshot) regress() []float32 {
 	}
 	d := s.dims + sketchDims
 	n := len(list)
-	columns := make([]float32, d*n) // [feature, text], so that a product of columns is one of slices
+	// [feature, text], so that products of columns are products of slices
+	columns := make([]float32, d*n)
 	sums := make([]float64, len(s.intents)*d)
 	var b scratch
 	b.vector = make([]float32, s.dims)
@@ -86,11 +87,11 @@ func (s *snapshot) regress() []float32 {
 	return sum.solved(d)
 }
 
-// normal is what the regression solves: its normal equations.
+// normal holds the normal equations of the regression.
 type normal struct {
 	gram     []float64 // X'X + ridge I, the lower half of [d, d], row-major
 	sums     []float64 // by intent, the sum of the features of its texts; [intent, d], row-major
-	examples int       // of the index, when all of them were summed
+	examples int       // number of examples of the index when all of them were summed
 }
 
 func (m *normal) clone() *normal {
@@ -109,7 +110,7 @@ func (m *normal) add(features []float32, intent int) {
 	}
 }
 
-// solved returns the weights, and leaves nothing of m; nil where there are none.
+// solved returns the weights and destroys m; nil if there are none.
 func (m *normal) solved(d int) []float32 {
 	if !cholesky(m.gram, d) {
 		return nil
@@ -125,8 +126,8 @@ func (m *normal) solved(d int) []float32 {
 	return out
 }
 
-// regressOn is regress for a snapshot with some examples more: their features are added to what the
-// others had. That the mean and the weights of n-grams were a little different then is left.
+// regressOn is regress for a snapshot with a few more examples: their features are added to the
+// previous sums. Small changes of the mean and of the n-gram weights are ignored.
 func (s *snapshot) regressOn(from *rebuild) []float32 {
 	s.normal = from.prev.normal.clone()
 	var b scratch
@@ -182,7 +183,7 @@ func solve(l []float64, n int, x []float64) {
 	}
 }
 
-// dot is 0 of empty vectors, for which the library panics.
+// dot returns 0 for empty vectors, for which the library panics.
 func dot(a, b []float64) float64 {
 	if len(a) == 0 {
 		return 0

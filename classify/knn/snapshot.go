@@ -22,7 +22,7 @@ const (
 type example struct {
 	text   string
 	vector []float32 // as embedded, of length one
-	blind  bool      // the vector says nothing
+	blind  bool      // the vector carries no information
 	grams  []gram
 }
 
@@ -45,24 +45,25 @@ type intent struct {
 
 // stats is what an intent's scores are compared with.
 type stats struct {
-	crowd     float64 // mean of the best scores of texts that are not of the intent
+	crowd     float64 // mean of the best scores of texts that do not belong to the intent
 	own       float64 // sum of its examples' scores, each left out in turn
 	ownCount  int     // how many of them were scored
 	levelled  int     // how many examples it had then
 	threshold float64
 }
 
-// snapshot is an immutable state of an Index. Rows are the examples of all intents, intent after
-// intent, then the negatives and the labels likewise.
+// snapshot is an immutable state of an Index. Rows are the examples of all intents, intent by
+// intent, then the negatives and the labels in the same order.
 type snapshot struct {
 	opts       Options
 	intents    []intent
 	background []*example
-	abroad     []*example // more of it in other scripts, without vectors; where Options.Latin says so
+	// further background in other scripts, without vectors; with Options.Latin
+	abroad []*example
 
 	dims      int
 	mean      []float32 // subtracted from every vector; [dims]
-	blind     []bool    // by row, whether its vector says nothing
+	blind     []bool    // by row, whether its vector carries no information
 	rows      []float32 // L2-normalised; [row, dims], row-major
 	lexical   inverted
 	first     []int // by intent, its first row; one more at the end
@@ -73,22 +74,23 @@ type snapshot struct {
 	normal    *normal   // what they are made of; nil up to fullRebuild examples, which are summed anew
 }
 
-// scratch is working space of one Lookup.
+// scratch is working memory of one Lookup.
 type scratch struct {
 	text     []rune
 	grams    []gram
 	vector   []float32 // centred, of length one
-	blind    bool      // there is none
+	blind    bool      // the text has no vector
 	features []float32 // of the regression
 
 	sims    []float32 // by row
 	lexical []float32 // by row, the cosine of the n-grams
 	best    []float32 // the neighbours of one intent, best first
-	ruled   []bool    // by intent, whether a negative rules it out
-	ranks   []float64 // by intent, what it competes with
+	ruled   []bool    // by intent, whether a negative example rules it out
+	ranks   []float64 // by intent, the value by which intents are ranked
 }
 
-// fresh returns the texts that intent at does not have yet, each once, or why one is not accepted.
+// fresh returns the texts that intent at does not have yet, without duplicates, or the reason why
+// one is not accepted.
 func (s *snapshot) fresh(at int, texts []string) ([]string, error) {
 	d := s.door(at)
 	var out []string
@@ -104,7 +106,7 @@ func (s *snapshot) fresh(at int, texts []string) ([]string, error) {
 	return out, nil
 }
 
-// sift divides texts into those that intent at accepts and the others.
+// sift divides texts into those accepted by intent at and the others.
 func (s *snapshot) sift(at int, texts []string) (good []string, refused []ExampleError) {
 	d := s.door(at)
 	for i, text := range texts {
@@ -121,9 +123,9 @@ func (s *snapshot) sift(at int, texts []string) (good []string, refused []Exampl
 type door struct {
 	s         *snapshot
 	at        int
-	owners    map[string]int // by key, the intent of an example
+	owners    map[string]int // by key, the intent with the example
 	negatives map[string]bool
-	total     int // examples and negatives of all intents
+	total     int // number of examples and negatives of all intents
 }
 
 func (s *snapshot) door(at int) *door {
@@ -141,8 +143,8 @@ func (s *snapshot) door(at int) *door {
 	return d
 }
 
-// admit takes in a text, unless msg says why not. isNew is false for one that the intent has
-// already.
+// admit accepts a text, unless msg is not empty. isNew is false for one that the intent already
+// has.
 func (d *door) admit(text string) (isNew bool, msg string) {
 	if msg := textProblem(text); msg != "" {
 		return false, msg
@@ -164,7 +166,8 @@ func (d *door) admit(text string) (isNew bool, msg string) {
 	return true, ""
 }
 
-// normalise writes v - mean (no mean: v) to dst, at length one; all zero when it has no direction.
+// normalise writes v - mean (v without a mean) to dst, scaled to length one; all zero if it has no
+// direction.
 func normalise(dst, v, mean []float32) {
 	copy(dst, v)
 	if mean != nil {
@@ -226,8 +229,8 @@ func (s *snapshot) lay() {
 	s.lexical = newInverted(all, s.labels[0], s.background, s.abroad)
 }
 
-// similarities sets b.sims to the similarity of a text and every row, in [0,1]. Without a vector the
-// text is blind.
+// similarities sets b.sims to the similarity of a text and every row, in [0,1]. A text without a
+// vector is blind.
 func (s *snapshot) similarities(vector []float32, grams []gram, b *scratch) {
 	n := s.labels[len(s.labels)-1]
 	b.sims = slices.Grow(b.sims[:0], n)[:n]
@@ -240,7 +243,7 @@ func (s *snapshot) similarities(vector []float32, grams []gram, b *scratch) {
 	}
 }
 
-// centre sets b.vector, and b.blind without one.
+// centre sets b.vector, or b.blind if there is no vector.
 func (s *snapshot) centre(vector []float32, b *scratch) {
 	b.vector = slices.Grow(b.vector[:0], s.dims)[:s.dims]
 	clear(b.vector)
@@ -249,8 +252,8 @@ func (s *snapshot) centre(vector []float32, b *scratch) {
 	}
 }
 
-// similarity is that of a row and the text that b was centred for, with the cosine of their n-grams.
-// Where one of both is blind, the n-grams are all there is.
+// similarity returns the similarity of a row and the text for which b was centred, given the cosine
+// of their n-grams. If one of them is blind, only the n-grams count.
 func (s *snapshot) similarity(row int, b *scratch, lexical float32) float32 {
 	if b.blind || s.blind[row] {
 		return min(max(lexical, 0), 1)
@@ -260,12 +263,12 @@ func (s *snapshot) similarity(row int, b *scratch, lexical float32) float32 {
 
 func (s *snapshot) row(i int) []float32 { return s.rows[i*s.dims : (i+1)*s.dims] }
 
-// similarity joins the cosines of the embeddings and of the n-grams to one in [0,1].
+// similarity combines the cosines of the embeddings and of the n-grams into one value in [0,1].
 func similarity(cosine, lexical float32) float32 {
 	return min(max((cosine+gramWeight*lexical)/(1+gramWeight), 0), 1)
 }
 
-// seen returns the vector of an example as far as it says something, else nil.
+// seen returns the vector of an example if it carries information, else nil.
 func (e *example) seen() []float32 {
 	if e.blind {
 		return nil
@@ -273,7 +276,7 @@ func (e *example) seen() []float32 {
 	return e.vector
 }
 
-// score sets scores, one an intent, and b.ruled.
+// score sets scores, one per intent, and b.ruled.
 func (s *snapshot) score(vector []float32, grams []gram, b *scratch, scores []float32) {
 	s.similarities(vector, grams, b)
 	b.ruled = slices.Grow(b.ruled[:0], len(s.intents))[:len(s.intents)]
@@ -286,8 +289,8 @@ func (s *snapshot) score(vector []float32, grams []gram, b *scratch, scores []fl
 	}
 }
 
-// vote is the score of an intent whose examples have the similarities sims, without the example
-// skip (-1 for none). It leaves the neighbours in b.best. At least one example remains.
+// vote returns the score of an intent whose examples have the similarities sims, without the
+// example skip (-1 for none). It leaves the neighbours in b.best. At least one example must remain.
 func (s *snapshot) vote(sims []float32, skip int, b *scratch) float32 {
 	k := s.opts.Neighbours
 	b.best = b.best[:0]
@@ -312,7 +315,7 @@ func (s *snapshot) vote(sims []float32, skip int, b *scratch) float32 {
 	return (nearestWeight*b.best[0] + meanWeight*mean) / (nearestWeight + meanWeight)
 }
 
-// decide picks the intent for the text that score was called for. Of equal ones, the one declared
+// decide selects the intent for the text for which score was called. Ties go to the intent declared
 // first.
 func (s *snapshot) decide(scores []float32, b *scratch) Result {
 	b.ranks = slices.Grow(b.ranks[:0], len(scores))[:len(scores)]
