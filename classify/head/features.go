@@ -7,18 +7,19 @@ import (
 	"unicode/utf8"
 )
 
-// MostBytes is the length of a text up to which all of its n-grams count; of a longer one those of
-// its start and its end do.
+// MostBytes is the length up to which all n-grams of a text are used; of a longer text those of its
+// start and its end.
 const MostBytes = 8 << 10
 
 const (
-	// minGram and maxGram bound the character n-grams of a word, its spaces included.
+	// minGram and maxGram limit the length of the character n-grams of a word, including the spaces
+	// around it.
 	minGram, maxGram = 3, 5
-	// edge is how many bytes of either end of a long text its n-grams are taken from.
+	// edge is the number of bytes at either end of a long text from which n-grams are taken.
 	edge = MostBytes / 2
-	// maxVocabulary bounds the n-grams that a head knows: the most frequent ones.
+	// maxVocabulary is the maximum number of n-grams in a head, the most frequent ones.
 	maxVocabulary = 1 << 15
-	// leastRows is in how many texts an n-gram has to be to be known.
+	// leastRows is the minimum number of texts that contain an n-gram of the vocabulary.
 	leastRows = 2
 )
 
@@ -28,21 +29,21 @@ type gram struct {
 	count uint32
 }
 
-// cell is a feature of a text that is not zero.
+// cell is a non-zero feature of a text.
 type cell struct {
-	at    int32 // in the vocabulary
+	at    int32 // index in the vocabulary
 	value float32
 }
 
-// scratch is working space of one goroutine.
+// scratch is working memory of one goroutine.
 type scratch struct {
 	word  []rune
 	grams []gram
 	cells []cell
 }
 
-// scan sets s.grams to the n-grams of text, ascending by hash: words, pairs of words, and the
-// n-grams of their characters, in lower case. Of a long text it reads the start and the end.
+// scan sets s.grams to the n-grams of text, in ascending order of hash: words, pairs of words, and
+// the n-grams of their characters, in lower case. Of a long text it reads the start and the end.
 func (s *scratch) scan(text string) {
 	s.grams = s.grams[:0]
 	if len(text) <= 2*edge {
@@ -110,8 +111,8 @@ func (s *scratch) words(text string) {
 	flush()
 }
 
-// add adds the n-grams of the word between spaces in s.word, and its pair with the word before,
-// whose hash is given; 0 for none. It returns the hash of the word.
+// add adds the n-grams of the word between spaces in s.word, and its pair with the previous word,
+// whose hash is before; 0 for none. It returns the hash of the word.
 func (s *scratch) add(before uint64) uint64 {
 	h := uint64(seedWord)
 	for _, r := range s.word[1 : len(s.word)-1] {
@@ -133,7 +134,7 @@ func (s *scratch) add(before uint64) uint64 {
 	return h
 }
 
-// vocabulary is the n-grams that a head knows. It is immutable.
+// vocabulary is the n-grams that a head uses. It is immutable.
 type vocabulary struct {
 	hashes []uint32  // ascending
 	idf    []float32 // parallel: inverse document frequency, smoothed
@@ -167,8 +168,8 @@ func learn(rows [][]gram) vocabulary {
 	return v
 }
 
-// weigh appends the cells of a text to dst: sublinear term frequency times inverse document
-// frequency, of length 1; none where no n-gram is known.
+// weigh appends the features of a text to dst: sublinear term frequency times inverse document
+// frequency, normalised to length 1; none if no n-gram is known.
 func (v *vocabulary) weigh(dst []cell, grams []gram) []cell {
 	from, sum, at := len(dst), 0.0, 0
 	for _, g := range grams {

@@ -20,11 +20,11 @@ const (
 // format is the version of the files.
 const format = 1
 
-// weightsMagic begins the file of the weights. What follows is little-endian: the n-grams' hashes
+// weightsMagic is the start of the weights file. The rest is little-endian: the n-grams' hashes
 // (uint32), their inverse document frequencies and the weights (float32).
 const weightsMagic = "SBHEAD\x00\x01"
 
-// maxWeights bounds the weights of a head that is read: 256 MB.
+// maxWeights is the maximum number of weights of a head that is read: 256 MB.
 const maxWeights = 1 << 26
 
 // Encode returns the two files.
@@ -47,7 +47,7 @@ func (h *Head) Encode() (info, weights []byte, err error) {
 	return append(info, '\n'), weights, nil
 }
 
-// DecodeInfo reads the first file alone, and checks it.
+// DecodeInfo decodes and checks the first file alone.
 func DecodeInfo(data []byte) (*Info, error) {
 	var in Info
 	if err := json.Unmarshal(data, &in); err != nil {
@@ -59,8 +59,8 @@ func DecodeInfo(data []byte) (*Info, error) {
 	return &in, nil
 }
 
-// Decode reads the two files of a head. It allocates no more than they are long, and checks every
-// number, so that whatever they hold Predict gives probabilities.
+// Decode decodes the two files of a head. It allocates no more than their length, and checks every
+// number, so that Predict returns probabilities whatever they contain.
 func Decode(info, weights []byte) (*Head, error) {
 	in, err := DecodeInfo(info)
 	if err != nil {
@@ -102,7 +102,7 @@ func (in *Info) outputs() int {
 	return len(in.Labels)
 }
 
-// check reports the first thing that keeps the head from being used.
+// check reports the first problem that makes the head unusable.
 func (in *Info) check() error {
 	n := len(in.Labels)
 	switch {

@@ -1,7 +1,7 @@
-// Package head is a small classifier of one's own: regularised logistic regression over the
-// embedding of a text and its n-grams, with calibrated probabilities and thresholds. Train makes
-// one from labelled texts in seconds, Predict asks it in microseconds. It knows no models, no
-// files' places and no HTTP: who calls it brings the embeddings.
+// Package head is a small trainable classifier: regularised logistic regression over the embedding
+// of a text and its n-grams, with calibrated probabilities and thresholds. Train makes one from
+// labelled texts in seconds, Predict takes microseconds. The package knows no models, no file
+// locations and no HTTP: the caller provides the embeddings.
 //
 // A Head is immutable and safe for concurrent use. Train runs Options.Workers goroutines and waits
 // for them.
@@ -14,16 +14,16 @@ import (
 	"sync"
 )
 
-// Mode says how the labels of a head go together.
+// Mode is the relation between the labels of a head.
 type Mode string
 
 // The modes.
 const (
-	// Binary: two labels, one of which is looked for.
+	// Binary: two labels, one of which is the positive one.
 	Binary Mode = "binary"
 	// Classes: labels that exclude each other.
 	Classes Mode = "classes"
-	// Tags: labels of which a text may have several, or none.
+	// Tags: labels of which several, or none, may apply.
 	Tags Mode = "tags"
 )
 
@@ -33,49 +33,51 @@ const (
 	MaxDims   = 1 << 13 // of an embedding
 )
 
-// ErrDims reports a vector of another length than the head was trained with.
+// ErrDims reports a vector whose length differs from that in training.
 var ErrDims = errors.New("the embedding has another length")
 
-// Head is a trained classifier. Make it with Train or Decode.
+// Head is a trained classifier. Use Train or Decode to make one.
 type Head struct {
 	info  Info
 	vocab vocabulary
 	// [dims+vocabulary+1, outputs], row-major, the last row the bias
 	weights []float32
-	outputs int // 1 for Binary, else one a label
+	outputs int // 1 for Binary, else one per label
 	pool    sync.Pool
 }
 
-// Info is what a head says of itself. Slices are shared and must not be modified.
+// Info describes a head. Slices are shared and must not be modified.
 type Info struct {
 	Format    int       `json:"format"`
 	Name      string    `json:"name"`
 	Mode      Mode      `json:"mode"`
-	Labels    []string  `json:"labels"`    // of Binary the one that is looked for comes second
-	Embedding string    `json:"embedding"` // fingerprint of the model that gives the vectors
+	Labels    []string  `json:"labels"`    // for Binary the positive one is the second
+	Embedding string    `json:"embedding"` // fingerprint of the model that computes the vectors
 	Dims      int       `json:"dims"`      // length of the vectors; 0: n-grams alone
-	Grams     int       `json:"grams"`     // n-grams that are known
-	Scale     []float64 `json:"scale"`     // by output: logits are scaled by it
-	Shift     []float64 `json:"shift"`     // and shifted, before they become probabilities
-	// Thresholds are the probabilities from which labels hold, parallel to Labels: of Binary that
-	// of the second, of Tags each. 0 for Classes, of which the most probable one holds.
+	Grams     int       `json:"grams"`     // number of n-grams in the vocabulary
+	Scale     []float64 `json:"scale"`     // by output: factor for logits
+	// by output: added afterwards, before they become probabilities
+	Shift []float64 `json:"shift"`
+	// Thresholds are the probabilities from which labels apply, parallel to Labels: for Binary that
+	// of the second, for Tags each. 0 for Classes, of which the most probable one applies.
 	Thresholds []float64 `json:"thresholds"`
-	SHA256     string    `json:"sha256,omitempty"` // of the file of the weights
-	Report     *Report   `json:"report,omitempty"` // how it did on texts that it had not seen
+	SHA256     string    `json:"sha256,omitempty"` // of the weights file
+	Report     *Report   `json:"report,omitempty"` // results on held-out texts
 }
 
-// Info describes the head.
+// Info returns the description of the head.
 func (h *Head) Info() *Info { return &h.info }
 
-// Result is what a head says of one text.
+// Result is the result of a head for one text.
 type Result struct {
-	Label string    // that holds; of Tags the most probable of them; empty when none does
-	Score float64   // its probability; where none holds, the greatest; in [0,1]
+	// the label that applies; for Tags the most probable of them; empty if none does
+	Label string
+	Score float64   // its probability, or the highest one if no label applies; in [0,1]
 	Probs []float32 // of every label, in the order of Info.Labels; the caller owns it
 }
 
-// Predict classifies a text, of which vector is the embedding, of length Info.Dims; another length
-// is an error (ErrDims). It keeps neither.
+// Predict classifies a text; vector is its embedding, of length Info.Dims. Another length is an
+// error (ErrDims). It retains neither argument.
 func (h *Head) Predict(text string, vector []float32) (Result, error) {
 	if len(vector) != h.info.Dims {
 		return Result{}, fmt.Errorf("%w: %d, want %d", ErrDims, len(vector), h.info.Dims)
@@ -99,9 +101,9 @@ func (h *Head) Predict(text string, vector []float32) (Result, error) {
 	return h.info.Result(logits), nil
 }
 
-// NewInfo describes how logits that something else than a Head computed become labels, such as those
-// of an adapter: scale and shift have one number for each logit, thresholds one for each label. Its
-// errors name what does not go together.
+// NewInfo describes how logits that were not computed by a Head become labels, such as those of an
+// adapter: scale and shift have one number per logit, thresholds one per label. Its errors name the
+// inconsistency.
 func NewInfo(mode Mode, labels []string, scale, shift, thresholds []float64) (*Info, error) {
 	in := &Info{
 		Format: format, Mode: mode, Labels: labels, Scale: scale, Shift: shift, Thresholds: thresholds,
@@ -112,8 +114,8 @@ func NewInfo(mode Mode, labels []string, scale, shift, thresholds []float64) (*I
 	return in, nil
 }
 
-// Result makes probabilities of the logits of a text, of which there is one for Binary and one for
-// each label else, and tells which label holds.
+// Result converts the logits of a text, one for Binary and otherwise one per label, to
+// probabilities and determines the label that applies.
 func (in *Info) Result(logits []float32) Result {
 	probs := in.probabilities(logits)
 	r := Result{Probs: probs}
@@ -147,8 +149,8 @@ func (in *Info) Result(logits []float32) Result {
 	return r
 }
 
-// probabilities are calibrated: of Classes they add up to 1, of Binary as well, of Tags each stands
-// for itself.
+// probabilities returns calibrated probabilities: for Classes and Binary they add up to 1, for Tags
+// they are independent.
 func (in *Info) probabilities(logits []float32) []float32 {
 	out := make([]float32, len(in.Labels))
 	at := func(i int) float64 { return in.Scale[i]*float64(logits[i]) + in.Shift[i] }
@@ -176,8 +178,8 @@ func (in *Info) probabilities(logits []float32) []float32 {
 	return out
 }
 
-// WithThreshold returns what the head says with another threshold for every label; 0 changes
-// nothing. Labels that exclude each other have none.
+// WithThreshold returns a copy with another threshold for every label; 0 changes nothing. Labels
+// that exclude each other have no thresholds.
 func (in *Info) WithThreshold(t float64) *Info {
 	if t <= 0 || in.Mode == Classes {
 		return in
@@ -192,13 +194,13 @@ func (in *Info) WithThreshold(t float64) *Info {
 	return &out
 }
 
-// WithThreshold returns the head with another threshold, as that of Info.
+// WithThreshold returns a copy of the head with another threshold, see Info.WithThreshold.
 func (h *Head) WithThreshold(t float64) *Head {
 	return &Head{info: *h.info.WithThreshold(t), vocab: h.vocab, weights: h.weights, outputs: h.outputs}
 }
 
-// Features are the numbers that a head weighs: those of the vector, then the n-grams that it knows,
-// by their place behind them; only the ones that are not zero. The caller owns both slices.
+// Features returns the non-zero features of a text by index: those of the vector, then the n-grams
+// of the vocabulary. The caller owns both slices.
 func (h *Head) Features(text string, vector []float32) (at []int, values []float32) {
 	var s scratch
 	s.scan(text)

@@ -6,26 +6,27 @@ import (
 	"slices"
 )
 
-// Report says how a head does on rows that it did not see, by cross-validation.
+// Report contains the results of a head on held-out rows, by cross-validation.
 type Report struct {
-	Rows     int     `json:"rows"`
-	Folds    int     `json:"folds"`
-	Strength float64 `json:"strength"` // of the weights, chosen by cross-validation
-	// Accuracy is the share of rows whose label is told: of Binary at a probability of one half, of
-	// Tags of all labels of all rows.
+	Rows  int `json:"rows"`
+	Folds int `json:"folds"`
+	// inverse regularisation of the weights, chosen by cross-validation
+	Strength float64 `json:"strength"`
+	// Accuracy is the share of rows with the correct label: for Binary at a probability of one
+	// half, for Tags over all labels of all rows.
 	Accuracy float64 `json:"accuracy"`
 	MacroF1  float64 `json:"macro_f1"`
 	AUC      float64 `json:"auc,omitempty"` // of Binary
 	ECE      float64 `json:"ece"`           // expected calibration error, ten bins
 	// by label, in the order of Info.Labels
 	Labels []LabelReport `json:"labels"`
-	// FalsePositives is the share that was asked for.
+	// FalsePositives is the share that was requested.
 	FalsePositives float64     `json:"false_positives,omitempty"`
 	Compared       *Comparison `json:"compared,omitempty"`
 }
 
-// LabelReport is about one label. Precision, Recall and F1 are those of the most probable label, of
-// Tags and of the label that Binary looks for those at the threshold.
+// LabelReport is about one label. Precision, Recall and F1 are those of the most probable label,
+// or, for Tags and the positive label of Binary, those at the threshold.
 type LabelReport struct {
 	Label          string  `json:"label"`
 	Rows           int     `json:"rows"`
@@ -34,14 +35,14 @@ type LabelReport struct {
 	F1             float64 `json:"f1"`
 	Threshold      float64 `json:"threshold,omitempty"`
 	FalsePositives float64 `json:"false_positives,omitempty"` // share of rows without the label
-	// FalsePositivesMost is what that share is at most among other texts like these, in 95 of 100
-	// such trainings: few rows tell little of a rate. 0 without a threshold.
+	// FalsePositivesMost is an upper limit of that share for other texts of this kind, valid for 95
+	// of 100 such trainings: a rate from few rows is uncertain. 0 without a threshold.
 	FalsePositivesMost float64 `json:"false_positives_most,omitempty"`
 }
 
-// upperShare is the share of events that is exceeded with a chance of 5 %, where k of n trials were
-// events (Clopper and Pearson 1934). For a threshold that was set so that k of n rows reach it, it
-// is the 95 % quantile of the share that reaches it.
+// upperShare returns the share of events that is exceeded with a probability of 5 %, if k of n
+// trials were events (Clopper and Pearson 1934). For a threshold chosen so that k of n rows reach
+// it, it is the 95 % quantile of the share that reaches it.
 func upperShare(k, n int) float64 {
 	if k >= n {
 		return 1
@@ -49,7 +50,8 @@ func upperShare(k, n int) float64 {
 	low, high := 0.0, 1.0
 	for range 40 { // to 1e-12
 		p := (low + high) / 2
-		term := float64(n) * math.Log1p(-p) // of no event; its logarithm, as it may underflow
+		// probability of no event; its logarithm, because it may underflow
+		term := float64(n) * math.Log1p(-p)
 		sum := math.Exp(term)
 		for i := 1; i <= k; i++ {
 			term += math.Log(float64(n-i+1)/float64(i)) + math.Log(p) - math.Log1p(-p)
@@ -64,16 +66,16 @@ func upperShare(k, n int) float64 {
 	return high
 }
 
-// Comparison sets a head against private intents made of the same rows, fold by fold.
+// Comparison compares a head with private intents made from the same rows, fold by fold.
 type Comparison struct {
-	Rows    int     `json:"rows"`    // that both were asked about
+	Rows    int     `json:"rows"`    // number of rows classified by both
 	Head    float64 `json:"head"`    // accuracy
 	Intents float64 `json:"intents"` // accuracy
 	Better  string  `json:"better"`  // head, intents or either
 }
 
-// Compare counts rows that one of the two told and the other did not. The difference counts as one
-// where it is more than two standard errors (McNemar's test).
+// Compare counts the rows that only one of the two classified correctly. The difference is
+// significant if it exceeds two standard errors (McNemar's test).
 func Compare(head, intents []bool) *Comparison {
 	c := &Comparison{Rows: len(head), Better: "either"}
 	var only [2]float64
@@ -174,8 +176,8 @@ func (t *trainer) report(in *Info, held []float32) *Report {
 	return r
 }
 
-// tagged bins the probabilities of a row of Tags, and returns the share of its labels that were
-// told.
+// tagged bins the probabilities of a row for Tags, and returns the share of its labels that were
+// correct.
 func (t *trainer) tagged(in *Info, row int, probs []float32, bins *[10]bin) (right float64) {
 	for j, p := range probs {
 		held := t.holds(row, j)
@@ -195,7 +197,7 @@ func (t *trainer) holds(i, j int) bool {
 	return t.target[i*t.outputs+j] == 1
 }
 
-// bin collects probabilities of one tenth of [0,1].
+// bin collects the probabilities in one tenth of [0,1].
 type bin struct{ n, sum, right float64 }
 
 func binOf(p float64) int { return min(int(p*10), 9) }
@@ -208,7 +210,7 @@ func (b *bin) add(p float64, right bool) { //nolint:revive // a fact about the r
 	}
 }
 
-// calibration is the expected calibration error (Guo et al., "On Calibration of Modern Neural
+// calibration returns the expected calibration error (Guo et al., "On Calibration of Modern Neural
 // Networks", section 2).
 func calibration(bins []bin) float64 {
 	n, sum := 0.0, 0.0
@@ -224,7 +226,8 @@ type scored struct {
 	yes bool
 }
 
-// auc is the share of pairs of a yes and a no in the right order, equal scores counting half.
+// auc returns the share of pairs of a positive and a negative in the right order, equal scores
+// counting half.
 func auc(all []scored) float64 {
 	slices.SortFunc(all, func(a, b scored) int { return cmp.Compare(a.p, b.p) })
 	var rank, yes, no float64

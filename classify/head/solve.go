@@ -14,33 +14,34 @@ type problem struct {
 	dims    int // of the dense features
 	sparse  int // features of the vocabulary
 	outputs int
-	softmax bool      // outputs exclude each other; else each is a yes or no of its own
+	softmax bool      // outputs exclude each other; else each is an independent yes or no
 	dense   []float32 // [rows, dims]
 	blocks  [][]entry // by chunk of rows, in the order of features
 	target  []float32 // [rows, outputs], 0 or 1
 	weight  []float32 // [rows, outputs]; of softmax [rows]
-	decay   float64   // of 1/2 |weights|^2, against the mean loss
+	decay   float64   // factor of 1/2 |weights|^2, relative to the mean loss
 	workers int
 }
 
-// entry is a cell of one of the rows of a chunk. A chunk is read feature by feature: the weights of
-// one are read once for all rows that have it, and those of the next lie behind them. Row by row
-// the processor waits for memory at each cell.
+// entry is a feature of one of the rows of a chunk. A chunk is processed feature by feature: the
+// weights of a feature are read once for all its rows, and those of the next follow in memory.
+// Processed by rows, the processor would wait for memory at each feature.
 type entry struct {
 	cell
 
-	row int32 // in the chunk
+	row int32 // index in the chunk
 }
 
-// weights of a head: [dims+sparse+1, outputs], row-major; the last row is the bias.
+// size returns the number of weights of a head: [dims+sparse+1, outputs], row-major; the last row
+// is the bias.
 func (p *problem) size() int { return (p.dims + p.sparse + 1) * p.outputs }
 
 func (p *problem) rows() int { return len(p.target) / p.outputs }
 
-// chunk is how many rows a goroutine takes at once.
+// chunk is the number of rows that a goroutine processes at once.
 const chunk = 256
 
-// part is the working space of one goroutine.
+// part is the working memory of one goroutine.
 type part struct {
 	grad   []float32 // of the sparse and bias weights and the dense ones
 	scores []float32 // [chunk, outputs]
@@ -56,8 +57,8 @@ func (p *problem) part() *part {
 	}
 }
 
-// slope returns the objective at w and writes its gradient to grad. parts, one a worker, is working
-// space.
+// slope returns the objective at w and writes its gradient to grad. parts, one per worker, is
+// scratch space.
 func (p *problem) slope(w, grad []float32, parts []*part) float64 {
 	var wg sync.WaitGroup
 	for i, s := range parts {
@@ -77,7 +78,7 @@ func (p *problem) slope(w, grad []float32, parts []*part) float64 {
 		vek32.Add_Inplace(grad, s.grad)
 	}
 	vek32.MulNumber_Inplace(grad, float32(n))
-	body := p.size() - p.outputs // the bias is not held back
+	body := p.size() - p.outputs // the bias is not regularised
 	square := 0.0
 	for i, x := range w[:body] {
 		square += float64(x) * float64(x)
@@ -86,7 +87,7 @@ func (p *problem) slope(w, grad []float32, parts []*part) float64 {
 	return loss + p.decay*square/2
 }
 
-// score sets s.scores to the logits of rows [from,to), which are a chunk.
+// score sets s.scores to the logits of rows [from,to), which are one chunk.
 func (p *problem) score(w []float32, from, to int, s *part) []float32 {
 	k, n := p.outputs, to-from
 	out := s.scores[:n*k]
@@ -110,7 +111,7 @@ func (p *problem) score(w []float32, from, to int, s *part) []float32 {
 
 // axpy adds a*x to y, of equal length.
 func axpy(y []float32, a float32, x []float32) {
-	for len(y) >= 8 && len(x) >= 8 { // of arrays no index has to be checked
+	for len(y) >= 8 && len(x) >= 8 { // conversion to arrays avoids bounds checks
 		to, from := (*[8]float32)(y), (*[8]float32)(x)
 		to[0] += a * from[0]
 		to[1] += a * from[1]
@@ -127,7 +128,7 @@ func axpy(y []float32, a float32, x []float32) {
 	}
 }
 
-// add adds the loss and the gradient of rows [from,to), which are a chunk, to s.
+// add adds the loss and the gradient of rows [from,to), which are one chunk, to s.
 func (p *problem) add(w []float32, from, to int, s *part) {
 	k, n := p.outputs, to-from
 	out := p.score(w, from, to, s)
@@ -193,18 +194,19 @@ func (p *problem) residual(y []float32, row int) float64 {
 func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
 const (
-	history   = 10   // steps that the inverse Hessian is estimated from
+	history   = 10   // number of steps from which the inverse Hessian is estimated
 	tolerance = 1e-4 // of the gradient's largest number, as that of scikit-learn's lbfgs
-	decrease  = 1e-4 // the share of the promised decrease that a step has to bring
-	// A training also ends after idleSteps, none of which brings a gain of leastGain of the
-	// objective: what is left of the gradient is in features of few rows then.
+	decrease  = 1e-4 // the minimum share of the predicted decrease that a step must achieve
+	// Training also ends after idleSteps steps without a relative gain of leastGain in the
+	// objective; the remaining gradient is then in features of few rows.
 	leastGain = 2e-4
 	idleSteps = 3
 )
 
-// solve minimises the problem from w on, in place, by L-BFGS (Nocedal and Wright, "Numerical
-// Optimization", algorithm 7.5), beginning with scale, with steps made shorter by a parabola until
-// they bring a decrease (section 3.5 there). The objective is convex. Its error is that of ctx.
+// solve minimises the problem in place, starting at w, by L-BFGS (Nocedal and Wright, "Numerical
+// Optimization", algorithm 7.5), with scale as the initial inverse Hessian and steps shortened by a
+// parabola until they achieve a decrease (section 3.5 there). The objective is convex. Its error is
+// that of ctx.
 func (p *problem) solve(ctx context.Context, w []float32, steps int) error {
 	parts := make([]*part, p.workers)
 	for i := range parts {
@@ -223,7 +225,7 @@ func (p *problem) solve(ctx context.Context, w []float32, steps int) error {
 		}
 		past.direction(dir, grad)
 		promise := float64(vek32.Dot(dir, grad))
-		if promise >= 0 { // rounding has spoilt the estimate
+		if promise >= 0 { // the estimate is spoilt by rounding
 			past = memory{scale: past.scale}
 			past.direction(dir, grad)
 			promise = float64(vek32.Dot(dir, grad))
@@ -239,7 +241,7 @@ func (p *problem) solve(ctx context.Context, w []float32, steps int) error {
 		}
 		v, ok := lower(reach, value, promise, length)
 		if !ok {
-			return nil // as low as single precision goes
+			return nil // the minimum in single precision
 		}
 		past.record(next, w, other, grad)
 		if idle++; value-v > leastGain*value {
@@ -252,9 +254,9 @@ func (p *problem) solve(ctx context.Context, w []float32, steps int) error {
 	return nil
 }
 
-// lower takes a step of the length, or a shorter one, to where f is lower than value. slope is that
-// of f at 0. The next length is where the parabola through value, slope and f is lowest, from a tenth
-// to half of the one before.
+// lower takes a step of the given length, or a shorter one, to a point where f is lower than value.
+// slope is that of f at 0. The next length is the minimum of the parabola through value, slope and
+// f, limited to a tenth up to half of the previous one.
 func lower(f func(length float64) float64, value, slope, length float64) (v float64, ok bool) {
 	for {
 		if v = f(length); v <= value+decrease*length*slope {
@@ -266,13 +268,13 @@ func lower(f func(length float64) float64, value, slope, length float64) (v floa
 		lowest := -slope * length * length / (2 * (v - value - slope*length))
 		if lowest > length/10 {
 			length = min(lowest, length/2)
-		} else { // also where v is no number
+		} else { // also if v is NaN
 			length /= 10
 		}
 	}
 }
 
-// scale returns the inverse of the Hessian's diagonal where all outputs are alike, by weight.
+// scale returns the inverse of the Hessian's diagonal for equal outputs, by weight.
 func (p *problem) scale() []float32 {
 	k, n := p.outputs, float32(p.rows())
 	curve := float32(0.25)
@@ -300,10 +302,10 @@ func (p *problem) scale() []float32 {
 
 func largest(x []float32) float64 { return float64(max(vek32.Max(x), -vek32.Min(x))) }
 
-// memory is the last steps and what they did to the gradient.
+// memory holds the last steps and the resulting changes of the gradient.
 type memory struct {
-	scale          []float32 // the inverse Hessian to begin with, a diagonal
-	stretch        float32   // of it, by the last step; 0 before the first
+	scale          []float32 // the initial inverse Hessian, a diagonal
+	stretch        float32   // factor of scale, from the last step; 0 before the first
 	steps, changes [][]float32
 	rho            []float64
 }

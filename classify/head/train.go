@@ -12,29 +12,29 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Row is a labelled text. Vector is its embedding.
+// Row is a labelled text with its embedding, Vector.
 type Row struct {
 	Text   string
-	Labels []string // one, but with Tags
+	Labels []string // exactly one, except with Tags
 	Vector []float32
 }
 
 // Options tunes Train.
 type Options struct {
 	Name      string
-	Embedding string // fingerprint of the model that gave the vectors
+	Embedding string // fingerprint of the model that computed the vectors
 	Mode      Mode
-	Labels    []string // every label; of Binary the one that is looked for comes second
-	// FalsePositives is the share of texts without a label that may be given it, at its threshold,
-	// in (0,1). Default 0.01. Classes have no thresholds.
+	Labels    []string // all labels; for Binary the positive one is the second
+	// FalsePositives is the permitted share of texts without a label that reach the label's
+	// threshold, in (0,1). Default 0.01. Classes have no thresholds.
 	FalsePositives float64
-	// Balanced weighs labels such that rare ones count as much as frequent ones.
+	// Balanced weights labels so that rare ones count as much as frequent ones.
 	Balanced bool
-	// Folds of the cross-validation, at least 2. 0 (default): 5, and 3 from 5,000 rows on, of which
-	// two thirds train nearly as well as four fifths.
+	// Folds is the number of folds of the cross-validation, at least 2. 0 (default): 5, and 3 from
+	// 5,000 rows on, because two thirds of these train nearly as well as four fifths.
 	Folds int
-	// Strengths of the weights to choose from, as C of scikit-learn's logistic regression. Default
-	// 1, 10 and 100.
+	// Strengths are the candidates for the inverse regularisation, like C of scikit-learn's
+	// logistic regression. Default 1, 10 and 100.
 	Strengths []float64
 	Seed      uint64
 	Workers   int // goroutines, at least 1
@@ -49,19 +49,19 @@ func DefaultOptions() Options {
 }
 
 const (
-	// maxSteps bounds the steps of a training. The objective is convex; with 77 classes about 60
-	// suffice.
+	// maxSteps is the maximum number of training steps. The objective is convex; with 77 classes
+	// about 60 are enough.
 	maxSteps = 100
-	// minRows is the least that folds can be made of.
+	// minRows is the minimum number of rows for folds.
 	minRows = 10
-	// manyRows is from how many rows on one fold is enough to choose the strength by.
+	// manyRows is the number of rows from which one fold is enough to choose the strength.
 	manyRows = 2000
-	// The folds of fewer rows than amplyRows, and of as many or more.
+	// The numbers of folds for fewer rows than amplyRows, and for at least as many.
 	folds, fewerFolds, amplyRows = 5, 3, 5000
 )
 
-// Train makes a head of rows, and judges it by cross-validation: every row is scored by a head that
-// did not see it. The strength of the weights, the calibration and the thresholds come from these
+// Train makes a head from rows, and evaluates it by cross-validation: every row is scored by a head
+// that did not see it. The strength, the calibration and the thresholds are derived from these
 // scores, the head itself from all rows. Errors are about the options and rows, and ctx's.
 func Train(ctx context.Context, rows []Row, o Options) (*Head, *Trial, error) {
 	t, err := newTrainer(rows, o)
@@ -88,9 +88,9 @@ func Train(ctx context.Context, rows []Row, o Options) (*Head, *Trial, error) {
 	return h, t.trial(&h.info, held[best]), nil
 }
 
-// validate trains without each fold in turn. It returns, by strength, the logits of rows by heads
-// that did not see them, of the best strength for all rows, and the index of that. Where the first
-// fold is enough to know it, the others are trained side by side.
+// validate trains without each fold in turn. It returns the index of the best strength, and, by
+// strength, the logits of rows by heads that did not see them; for the best strength those of all
+// rows. If the first fold is enough to choose the strength, the others are trained in parallel.
 func (t *trainer) validate(ctx context.Context) (held [][]float32, best int, err error) {
 	held = make([][]float32, len(t.Strengths))
 	for i := range held {
@@ -121,10 +121,10 @@ func (t *trainer) validate(ctx context.Context) (held [][]float32, best int, err
 	return held, best, work.Wait()
 }
 
-// Trial is what the cross-validation said, row by row.
+// Trial is the result of the cross-validation, row by row.
 type Trial struct {
 	Folds []int    // the fold that a row is in
-	Told  []string // the most probable label of a row, by a head that did not see it
+	Told  []string // the most probable label of a row, from a head that did not see it
 }
 
 func (t *trainer) trial(in *Info, held []float32) *Trial {
@@ -136,7 +136,7 @@ func (t *trainer) trial(in *Info, held []float32) *Trial {
 	return out
 }
 
-// all are the indices of n rows.
+// all returns the indices of n rows.
 func all(n int) []int {
 	out := make([]int, n)
 	for i := range out {
@@ -145,7 +145,7 @@ func all(n int) []int {
 	return out
 }
 
-// in are the rows of a fold.
+// in returns the rows of a fold.
 func (t *trainer) in(fold int) []int {
 	var out []int
 	for i, f := range t.folds {
@@ -156,7 +156,7 @@ func (t *trainer) in(fold int) []int {
 	return out
 }
 
-// trainer is one Train.
+// trainer is the state of one Train.
 type trainer struct {
 	Options
 
@@ -166,10 +166,10 @@ type trainer struct {
 	grams   [][]gram
 	target  []float32 // [rows, outputs]
 	folds   []int     // by row
-	solved  []solved  // the folds that were trained at the best strength alone
+	solved  []solved  // the folds that were only trained at the best strength
 }
 
-// solved are the weights of a fold.
+// solved holds the weights of a fold.
 type solved struct {
 	vocab   vocabulary
 	weights []float32
@@ -222,7 +222,7 @@ func ones(n int) []float64 {
 	return out
 }
 
-// read makes targets and n-grams of the rows.
+// read computes targets and n-grams of the rows.
 func (t *trainer) read() error {
 	t.target = make([]float32, len(t.rows)*t.outputs)
 	counts := make([]int, len(t.Labels))
@@ -260,7 +260,7 @@ func (t *trainer) read() error {
 	return nil
 }
 
-// deal puts the rows of every set of labels into folds in turn, in random order.
+// deal assigns the rows of every set of labels to folds in turn, in random order.
 func (t *trainer) deal() {
 	random := rand.New(rand.NewPCG(t.Seed, 1)) //nolint:gosec // folds, no secrets
 	groups := make(map[string][]int)
@@ -284,7 +284,7 @@ func (t *trainer) deal() {
 	}
 }
 
-// problem makes the training over some rows, and the vocabulary that it is in.
+// problem sets up the training on some rows, and its vocabulary.
 func (t *trainer) problem(rows []int) (vocabulary, *problem) {
 	grams := make([][]gram, len(rows))
 	for i, r := range rows {
@@ -296,7 +296,7 @@ func (t *trainer) problem(rows []int) (vocabulary, *problem) {
 	return vocab, p
 }
 
-// features lays out rows.
+// features prepares the features of rows.
 func (t *trainer) features(vocab *vocabulary, rows []int) *problem {
 	p := &problem{
 		dims: t.dims, sparse: len(vocab.hashes), outputs: t.outputs, softmax: t.Mode == Classes,
@@ -314,7 +314,7 @@ func (t *trainer) features(vocab *vocabulary, rows []int) *problem {
 	return p
 }
 
-// block lays out the cells of a chunk, feature by feature. ends is working space, a number for each
+// block sorts the features of a chunk's rows by feature. ends is scratch space, one number per
 // feature and one more.
 func (t *trainer) block(vocab *vocabulary, rows, ends []int) []entry {
 	clear(ends)
@@ -327,7 +327,7 @@ func (t *trainer) block(vocab *vocabulary, rows, ends []int) []entry {
 			ends[c.at+1]++
 		}
 	}
-	for i := range ends[1:] { // where the entries of each begin; after the next loop, where they end
+	for i := range ends[1:] { // start of each feature's entries; after the next loop, their end
 		ends[i+1] += ends[i]
 	}
 	out := make([]entry, len(byRow))
@@ -338,8 +338,8 @@ func (t *trainer) block(vocab *vocabulary, rows, ends []int) []entry {
 	return out
 }
 
-// weigh sets the weights of rows: all alike or, balanced, n / (classes x rows of the class), as
-// scikit-learn does.
+// weigh sets the weights of rows: all equal or, balanced, n / (classes x rows of the class), as in
+// scikit-learn.
 func (t *trainer) weigh(p *problem) {
 	n, k := p.rows(), p.outputs
 	held := make([]float64, k)
@@ -375,9 +375,9 @@ func (t *trainer) weigh(p *problem) {
 	}
 }
 
-// fold trains on all folds but one, from the smallest strength to the greatest, each from where the
-// one before ended, and scores the rows of that one into held; with only at the strength of that
-// index alone, unless it is negative. It returns the weights of the last one.
+// fold trains on all folds except one, from the smallest strength to the greatest, each starting
+// from the previous result, and stores the scores of the rows of that fold in held. If only is not
+// negative, it trains only at the strength of that index. It returns the last weights.
 func (t *trainer) fold(
 	ctx context.Context, f int, held [][]float32, only, workers int,
 ) (out solved, err error) {
@@ -411,8 +411,8 @@ func (t *trainer) fold(
 	return solved{vocab, w}, nil
 }
 
-// start returns where the training on all rows begins: at the mean of the folds' weights, which is
-// near its end, or at 0 without any.
+// start returns the initial weights for the training on all rows: the mean of the folds' weights,
+// which is near the result, or 0 without any.
 func (t *trainer) start(vocab *vocabulary, size int) []float32 {
 	w, k := make([]float32, size), t.outputs
 	share := 1 / float32(len(t.solved))
@@ -433,8 +433,8 @@ func (t *trainer) start(vocab *vocabulary, size int) []float32 {
 	return w
 }
 
-// strongest returns the index of the strength by which unseen rows are told best: by the mean log
-// loss, calibrated.
+// strongest returns the index of the strength with the lowest mean log loss on held-out rows, after
+// calibration.
 func (t *trainer) strongest(held [][]float32, rows []int) int {
 	best, least := 0, math.Inf(1)
 	for i := range held {
@@ -446,7 +446,7 @@ func (t *trainer) strongest(held [][]float32, rows []int) int {
 	return best
 }
 
-// calibrate sets scale, shift and thresholds from the logits of unseen rows.
+// calibrate sets scale, shift and thresholds from the logits of held-out rows.
 func (t *trainer) calibrate(in *Info, held []float32) {
 	t.fit(in, held, all(len(t.rows)))
 	in.Thresholds = make([]float64, len(in.Labels))
@@ -469,13 +469,14 @@ func (t *trainer) calibrate(in *Info, held []float32) {
 	}
 }
 
-// Of fewer clean rows than tells, divided by the share that may be flagged, none flagged says little
-// of the share (the rule of three: Hanley and Lippman-Hand, JAMA 1983). Their threshold is not below
-// likely, from where on a text rather has the label than not.
+// If there are fewer clean rows than tells divided by the permitted share, zero false positives
+// among them are little evidence about the share (the rule of three: Hanley and Lippman-Hand, JAMA
+// 1983). The threshold is then at least likely, from which a text more likely has the label than
+// not.
 const tells, likely = 3, 0.5
 
-// threshold is the smallest probability that at most a share of clean reaches, and not below likely
-// where they are few.
+// threshold returns the lowest probability that at most a share of clean reaches, and at least
+// likely if there are few.
 func threshold(clean []float64, share float64) float64 {
 	least := reached(clean, share)
 	if share*float64(len(clean)) < tells {
@@ -484,21 +485,21 @@ func threshold(clean []float64, share float64) float64 {
 	return least
 }
 
-// reached is the smallest probability that at most a share of clean reaches.
+// reached returns the lowest probability that at most a share of clean reaches.
 func reached(clean []float64, share float64) float64 {
 	slices.Sort(clean)
 	allowed := int(share * float64(len(clean)))
-	over := clean[len(clean)-1-allowed] // may not be reached
+	over := clean[len(clean)-1-allowed] // must not be reached
 	least := min(float64(math.Nextafter32(float32(over), 2)), 1)
-	const places = 1e6 // people read thresholds
+	const places = 1e6 // thresholds are read by people
 	if rounded := math.Ceil(least*places) / places; rounded < 1 {
 		return rounded
 	}
 	return least
 }
 
-// fit sets scale and shift by the least log loss, and returns it: a scale for all classes, or scale
-// and shift of each yes-or-no output (Platt scaling).
+// fit sets scale and shift to minimise the log loss, and returns it: a scale for all classes, or
+// scale and shift of each yes-or-no output (Platt scaling).
 func (t *trainer) fit(in *Info, held []float32, rows []int) float64 {
 	k, n := t.outputs, float64(len(rows))
 	in.Scale, in.Shift = ones(k), make([]float64, k)
