@@ -29,12 +29,12 @@ const (
 	maxUnits    = 1 << 10
 )
 
-// ErrHead is in the chain of every error of LoadHead.
+// ErrHead is wrapped by every error of LoadHead.
 var ErrHead = errors.New("not a head for turns")
 
-// Head weighs the features of a turn together with its embedding and with the product, component by
-// component, of that and the embedding of the turn before: a layer of units with GELU, and their
-// sum. It knows the embeddings of one model. It is immutable.
+// Head combines the features of a turn with its embedding and with the component-wise product of
+// that and the embedding of the previous turn: a layer of units with GELU, and their weighted sum.
+// It is trained for the embeddings of one model. It is immutable.
 type Head struct {
 	dims  int
 	bias  float64
@@ -49,12 +49,12 @@ type unit struct {
 	own, both []int8 // weights of the embedding and of the product, times Scale
 }
 
-// Dims is the number of components of the embeddings.
+// Dims returns the number of components of the embeddings.
 func (h *Head) Dims() int { return h.dims }
 
-// LoadHead reads a head in the format that the training writes. It keeps no reference to data. It
+// LoadHead decodes a head in the format that the training writes. It does not retain data. It
 // refuses, with an error that wraps ErrHead, another version, a wrong length or checksum, and
-// numbers that are none.
+// weights that are not numbers.
 func LoadHead(data []byte) (*Head, error) {
 	if len(data) < headStart || string(data[:8]) != headMagic {
 		return nil, fmt.Errorf("read header: %w", ErrHead)
@@ -73,7 +73,7 @@ func LoadHead(data []byte) (*Head, error) {
 	if sum, want := crc32.ChecksumIEEE(data[headStart:]), binary.LittleEndian.Uint32(data[16:]); sum != want {
 		return nil, fmt.Errorf("checksum %08x, want %08x: %w", sum, want, ErrHead)
 	}
-	body := bytes.NewReader(data[headStart:]) // of the length that is read of it
+	body := bytes.NewReader(data[headStart:]) // the length has been checked
 	read := func(to any) { _ = binary.Read(body, binary.LittleEndian, to) }
 	var bias float32
 	read(&bias)
@@ -100,8 +100,8 @@ func (h *Head) finite() bool {
 	})
 }
 
-// LogOdds is Turn.LogOdds by what the head makes of embeddings: own is that of t and before that of
-// the turn before it, each of Dims components.
+// LogOdds is Turn.LogOdds computed from embeddings by the head: own is that of t and before that of
+// the previous turn, each of Dims components.
 func (h *Head) LogOdds(t *Turn, near []*Turn, cosine float64, own, before []float32) float64 {
 	x := t.Features(near, cosine)
 	a := unitLength(own)
@@ -130,8 +130,8 @@ func dot(w []int8, v []float32) float64 {
 	return float64(sum)
 }
 
-// unitLength is the factor that brings the components of v to a mean square of 1, as the training
-// had them; 0 for no direction.
+// unitLength returns the factor that scales the components of v to a mean square of 1, as in the
+// training; 0 without a direction.
 func unitLength(v []float32) float64 {
 	var sum float64
 	for _, x := range v {

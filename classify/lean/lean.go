@@ -1,23 +1,23 @@
-// Package lean tells how far a turn of a conversation leans on the turns before it: "why?", "now in
-// Python" and "and for Germany?" say nothing by themselves, a new question says it all.
+// Package lean estimates how far a turn of a conversation depends on the turns before it: "why?",
+// "now in Python" and "and for Germany?" mean nothing by themselves, a new question is complete.
 //
 // # How
 //
-// A logistic model over what can be read in a turn (its length, pronouns, words that begin a reply,
-// words that point at an answer), over how many of its words were said before, and over the cosine
-// between its embedding and those of the turns before. Words are those of English, German, French,
-// Spanish, Italian, Portuguese, Dutch, Russian, Chinese and Japanese; in other languages the
-// cosine and the words that come again are what is left.
+// A logistic model over properties of a turn (its length, pronouns, words that begin a reply, words
+// that refer to an answer), over the number of its words that occurred before, and over the cosine
+// between its embedding and those of the turns before. The word lists are in English, German,
+// French, Spanish, Italian, Portuguese, Dutch, Russian, Chinese and Japanese; in other languages
+// only the cosine and repeated words are used.
 //
 // The weights are those of two logistic regressions, with the cosine and without, on the dialogues
 // of MT-Bench-101 with an even id (Apache-2.0), the training topics of TREC CAsT 2019 (MIT), and
-// changes of subject made by joining turns of different conversations. ADR 31 has the figures on
-// others.
+// changes of subject made by joining turns of different conversations. ADR 31 has the results on
+// other data.
 //
-// Where a bundle has a Head for its embeddings, that weighs the same features together with the
-// embeddings themselves, and takes the place of the regression with the cosine.
+// If a bundle has a Head for its embeddings, that combines the same features with the embeddings
+// themselves, and replaces the regression with the cosine.
 //
-// It reads the first 4 KiB of a turn. Everything here is safe for concurrent use.
+// Only the first 4 KiB of a turn are read. Everything here is safe for concurrent use.
 package lean
 
 import (
@@ -30,14 +30,14 @@ import (
 	"signalbox/internal/script"
 )
 
-// maxBytes is how much of a turn is read.
+// maxBytes is the maximum number of bytes read of a turn.
 const maxBytes = 4 << 10
 
-// Turn is what is read in a message of a user. It is immutable.
+// Turn holds the properties of a user message. It is immutable.
 type Turn struct {
 	words    int
 	pronouns int
-	pointers int // words that point at an answer
+	pointers int // words that refer to an answer
 	opens    bool
 	asksOn   bool // "what about", "how about"
 	returns  bool // "your answer", "that previous explanation"
@@ -45,25 +45,26 @@ type Turn struct {
 	content  map[string]bool
 }
 
-// stemLength is how much of a word has to agree for it to be the same one, in characters.
+// stemLength is the number of initial characters in which equal words must agree.
 const stemLength = 5
 
-// leadWords is in how many words a turn shows that it leans: further on, a pronoun stands for
-// something in the turn itself.
+// leadWords is the number of initial words in which a turn shows a dependency: later, a pronoun
+// refers to something in the turn itself.
 const leadWords = 20
 
-// ownedWords is how far behind a word that says whose answer is meant the answer is named.
+// ownedWords is the maximum distance between a possessive such as "your" and the word for an
+// answer.
 const ownedWords = 2
 
-// leastContent is the length of the shortest word that says something by itself, in characters.
+// leastContent is the minimum length of a content word, in characters.
 const leastContent = 4
 
-// Read reads a turn.
+// Read computes the properties of a turn.
 func Read(text string) *Turn {
 	text = head(text)
 	t := &Turn{content: map[string]bool{}}
 	first, two := "", ""
-	owned := -ownedWords // the last word that says whose answer is meant
+	owned := -ownedWords // the last possessive
 	said := slices.Collect(words(text))
 	for i, written := range said {
 		word := lower(written)
@@ -102,7 +103,7 @@ func Read(text string) *Turn {
 	return t
 }
 
-// add takes a word for one that says something, if it is long enough.
+// add adds a content word, if it is long enough.
 func (t *Turn) add(word string) {
 	n := utf8.RuneCountInString(word)
 	if n < leastContent && !ideographic(word) {
@@ -121,23 +122,24 @@ func (t *Turn) add(word string) {
 
 func asksOn(a, b string) bool { return slices.Contains(askWith, a) && slices.Contains(askAbout, b) }
 
-// NoCosine stands for a cosine that is not known.
+// NoCosine is an unknown cosine.
 const NoCosine = -2
 
-// most is the greatest weight of what was said before: a turn that says clearly what it is about is
-// heard even where it leans.
+// most is the maximum weight of earlier turns: a turn with a clear subject of its own counts even
+// if it depends on them.
 const most = .95
 
-// Weight is how much of the subject of the conversation a turn of the given log-odds keeps, in
-// [0,most].
+// Weight returns the share of the conversation's subject that a turn with the given log-odds keeps,
+// in [0,most].
 func Weight(logOdds float64) float64 {
 	const steepness = 4
 	return most / (1 + math.Exp(-steepness*logOdds))
 }
 
-// LogOdds are those of t leaning on the turns before it, the nearest of them in near, against a
-// change of the subject. cosine, in [-1,1], is the greatest between its embedding and theirs, or
-// NoCosine where none is known: embeddings of a model for English say nothing of other languages.
+// LogOdds returns the log-odds that t depends on the turns before it, as opposed to a change of
+// subject. near are the nearest of these turns. cosine, in [-1,1], is the greatest between its
+// embedding and theirs, or NoCosine if none is known: embeddings of a model for English say nothing
+// about other languages.
 func (t *Turn) LogOdds(near []*Turn, cosine float64) float64 {
 	x := t.Features(near, cosine)
 	w := &withCosine
@@ -151,7 +153,7 @@ func (t *Turn) LogOdds(near []*Turn, cosine float64) float64 {
 	return t.least(z)
 }
 
-// least raises log-odds to bare where the turn has no word of its own.
+// least raises log-odds to at least bare if the turn has no content word.
 func (t *Turn) least(z float64) float64 {
 	if !t.says && t.words > 0 {
 		return math.Max(z, bare)
@@ -159,14 +161,15 @@ func (t *Turn) least(z float64) float64 {
 	return z
 }
 
-// bare are the least log-odds of a turn without a word of its own, such as "why?", "and then?" or
-// "please answer in German": it cannot change the subject. Data has too few of them for a weight.
+// bare is the minimum log-odds of a turn without content words, such as "why?", "and then?" or
+// "please answer in German": it cannot change the subject. The training data has too few of them
+// for a weight.
 const bare = 2
 
-// NumFeatures is how many features a turn has.
+// NumFeatures is the number of features of a turn.
 const NumFeatures = 12
 
-// Features returns the values that LogOdds weighs. The last is the cosine, 0 for none.
+// Features returns the features of LogOdds. The last is the cosine, 0 for none.
 func (t *Turn) Features(near []*Turn, cosine float64) [NumFeatures]float64 {
 	said, again := 0, 0
 	for w := range t.content {
@@ -198,7 +201,7 @@ func (t *Turn) Features(near []*Turn, cosine float64) [NumFeatures]float64 {
 	return x
 }
 
-// head is the front of a text, whole characters of it.
+// head returns the beginning of a text, in whole characters.
 func head(text string) string {
 	if len(text) <= maxBytes {
 		return text
@@ -210,10 +213,10 @@ func head(text string) string {
 	return text[:n]
 }
 
-// lower is a word as the lists have it.
+// lower returns a word in the form used by the lists.
 func lower(word string) string { return strings.ReplaceAll(strings.ToLower(word), "’", "'") }
 
-// cueOf is what a word in lower case does, with those behind it as they are written.
+// cueOf returns the cues of a lower-case word, given the words after it as written.
 func cueOf(word string, behind []string) cue {
 	if len(behind) > 0 && isArticle(word, behind[0]) {
 		return filler
@@ -221,7 +224,7 @@ func cueOf(word string, behind []string) cue {
 	return cues[word]
 }
 
-// isArticle reports whether a German word that may be a pronoun is the article of the noun behind it.
+// isArticle reports whether a German word that may be a pronoun is the article of the next noun.
 func isArticle(word, next string) bool {
 	switch word {
 	case "das", "die", "der", "den", "dem", "des":
@@ -231,8 +234,8 @@ func isArticle(word, next string) bool {
 	return false
 }
 
-// words yields the words of a text: runs of letters and digits with the apostrophes inside of them.
-// Where a script has no spaces each two characters that follow each other are one.
+// words yields the words of a text: runs of letters and digits including apostrophes inside them.
+// In scripts without spaces each pair of consecutive characters is a word.
 func words(text string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for len(text) > 0 {
@@ -257,7 +260,7 @@ func words(text string) func(yield func(string) bool) {
 	}
 }
 
-// wordEnd returns where the word that begins text ends.
+// wordEnd returns the end of the word at the start of text.
 func wordEnd(text string) int {
 	for i, r := range text {
 		switch {

@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// cue says what a word does in a turn.
+// cue is the role of a word in a turn.
 type cue uint8
 
 const (
-	pronoun cue = 1 << iota // stands for something that was said
+	pronoun cue = 1 << iota // refers to something said before
 	opener                  // begins a reply
-	pointer                 // points at an answer, or asks to change it
-	filler                  // says nothing by itself
+	pointer                 // refers to an answer, or asks to change it
+	filler                  // has no meaning by itself
 	owner                   // says whose answer is meant
 	reply                   // an answer
-	form                    // says how to answer, not about what
+	form                    // says how to answer, not what about
 )
 
 //go:embed words.txt
