@@ -6,13 +6,14 @@ import (
 )
 
 const (
-	// maxLabel is the longest line that names the material below it, in bytes.
+	// maxLabel is the maximum length of a line that introduces the material below it, in bytes.
 	maxLabel = 120
-	// minLabelled is how much text below or behind a label has at least, in bytes.
+	// minLabelled is the minimum amount of text below or after a label, in bytes.
 	minLabelled = 40
-	// minRule is how many marks a line between prompt and material has at least.
+	// minRule is the minimum number of marks in a line that separates prompt and material.
 	minRule = 5
-	// maxRules is how many different lines of marks may open material: what opens beyond is text.
+	// maxRules is the maximum number of different lines of marks that may open material; further
+	// ones are text.
 	maxRules = 8
 )
 
@@ -55,25 +56,27 @@ var answers = map[string]bool{
 	"respuesta": true, "risposta": true, "resposta": true, "\u7b54\u6848": true,
 }
 
-// labels is what the walk over the lines of a text has seen of them; -1 for what it has not.
+// labels is the state of the walk over the lines of a text; -1 for what has not been found.
 type labels struct {
-	material, question, answer int             // the material begins, the last line of each
-	asked                      bool            // a question stood before the material
-	below                      bool            // the line before speaks of what is below
-	rules                      map[string]span // lines of marks around material; empty until one closes it
+	// start of the material, and the last line with each label
+	material, question, answer int
+	asked                      bool // a question preceded the material
+	below                      bool // the previous line announces what is below
+	// lines of marks around material; empty until one closes it
+	rules map[string]span
 }
 
-// labelled finds material behind labels, and between lines of marks below a line that speaks of what
-// is below. It ends at the last label of a question, or of the answer where the question stood first
-// and nothing follows, and at the last line of the same marks. Retrieved text may have such labels
-// and lines of its own, and must not end the material with one. What is data already, such as code
-// between fences, has no labels.
+// labelled finds material after labels, and between lines of marks below a line that announces it.
+// The material ends at the last label of a question, or of the answer if the question came first
+// and nothing follows, and at the last line of the same marks. Retrieved text may contain such
+// labels and lines itself, and must not be able to end the material. Text that is already data,
+// such as code between fences, has no labels.
 func (s *splitter) labelled() {
 	s.look = 0
 	seen := labels{material: -1, question: -1, answer: -1}
 	found := s.data
 	slices.SortFunc(found, earlier)
-	known := 0 // up to where the text is data
+	known := 0 // end of the text known to be data
 	for at := 0; at < len(s.text) && !s.ended(at); {
 		end := lineEnd(s.text, at)
 		for len(found) > 0 && found[0].from <= at {
@@ -100,7 +103,7 @@ func (s *splitter) labelled() {
 	s.label(seen.material, to)
 }
 
-// labelLine takes the line text[at:end].
+// labelLine processes the line text[at:end].
 func (s *splitter) labelLine(seen *labels, at, end int) {
 	line := strings.TrimSpace(s.text[at:min(end, at+2*maxLabel)])
 	if line == "" {
@@ -127,7 +130,7 @@ func (s *splitter) labelLine(seen *labels, at, end int) {
 	seen.below = len(line) <= maxLabel && speaksOfBelow(line)
 }
 
-// ruled takes a line of marks at text[at:end].
+// ruled processes a line of marks at text[at:end].
 func (l *labels) ruled(line string, at, end int) {
 	r, ok := l.rules[line]
 	switch {
@@ -144,7 +147,7 @@ func (l *labels) ruled(line string, at, end int) {
 	l.rules[line] = r
 }
 
-// isPrompt reports whether text is the label of an answer and nothing else.
+// isPrompt reports whether text consists only of the label of an answer.
 func isPrompt(text string) bool {
 	if len(text) > maxLabel {
 		return false
@@ -153,16 +156,16 @@ func isPrompt(text string) bool {
 	return answers[name] && value == ""
 }
 
-// label takes text[from:to] for material, if it is long enough.
+// label marks text[from:to] as material, if it is long enough.
 func (s *splitter) label(from, to int) {
 	if len(strings.TrimSpace(s.text[from:to])) >= minLabelled {
 		s.data = append(s.data, span{from, to})
 	}
 }
 
-// label returns the name before the colon of a line, in small letters and without the marks of
-// headings, lists and emphasis, and what stands behind it; "" for a line that has none. Without a
-// colon the whole line may be the name if it is a heading.
+// label returns the name before the colon of a line, in lower case and without the marks of
+// headings, lists and emphasis, and the text after it; "" for a line without one. A heading without
+// a colon may be a name as a whole.
 func label(line string) (name, value string) {
 	n, size := colonOf(line)
 	heading := strings.HasPrefix(line, "#") || strings.HasPrefix(line, "[[")
@@ -177,7 +180,7 @@ func label(line string) (name, value string) {
 	return strings.ToLower(strings.Trim(name, "#*_[]<>|=- \t0123456789.")), value
 }
 
-// colonOf returns where the first colon of a line is, -1 without one, and its size.
+// colonOf returns the index of the first colon of a line, -1 without one, and its size.
 func colonOf(line string) (n, size int) {
 	n, size = strings.IndexByte(line, ':'), 1
 	if wide := strings.Index(line, "\uff1a"); wide >= 0 && (n < 0 || wide < n) {
@@ -186,13 +189,13 @@ func colonOf(line string) (n, size int) {
 	return n, size
 }
 
-// isRule reports whether a line is a row of one mark.
+// isRule reports whether a line consists of one repeated mark.
 func isRule(line string) bool {
 	return len(line) >= minRule && strings.IndexByte("-=*#_~+", line[0]) >= 0 &&
 		strings.Trim(line, line[:1]) == ""
 }
 
-// speaksOfBelow reports whether a line says that material follows.
+// speaksOfBelow reports whether a line announces that material follows.
 func speaksOfBelow(line string) bool {
 	line = strings.ToLower(line)
 	return strings.HasSuffix(line, ":") || strings.Contains(line, "below") ||

@@ -6,14 +6,14 @@ import (
 )
 
 const (
-	// maxTagName is the longest name of a tag, in bytes.
+	// maxTagName is the maximum length of the name of a tag, in bytes.
 	maxTagName = 48
-	// maxTag is the longest tag with its attributes, in bytes.
+	// maxTag is the maximum length of a tag with its attributes, in bytes.
 	maxTag = 512
-	// maxOpen is how many tags of different names may be open: what opens beyond is text.
+	// maxOpen is the maximum number of open tags with different names; further ones are text.
 	maxOpen = 256
-	// minQuotation is the length in bytes from which a quotation is material and no words of the
-	// user.
+	// minQuotation is the length in bytes from which a quotation counts as material and not as
+	// words of the user.
 	minQuotation = 200
 )
 
@@ -31,22 +31,22 @@ var ownTags = map[string]bool{
 	"user_instructions": true, "user_query": true,
 }
 
-// markers are the characters that marks begin with.
+// markers are the characters with which marks begin.
 const markers = "<\"\u201c\u00ab\u201e\u300c\u201d\u00bb\u300d"
 
-// opened is a tag that waits for its end.
+// opened is an open tag.
 type opened struct {
-	from  int // where its text begins
-	depth int // tags of this name that are open
+	from  int // start of its text
+	depth int // number of open tags with this name
 }
 
-// quotation is a quotation that waits for its end.
+// quotation is an open quotation.
 type quotation struct {
-	from  int // where it begins; -1 while there is none
+	from  int // its start; -1 if there is none
 	close string
 }
 
-// marks finds what is marked within lines: text between tags, triple quotes and quotation marks.
+// marks finds marked text within lines: text between tags, triple quotes and quotation marks.
 func (s *splitter) marks() {
 	s.look, s.line, s.gap = 0, last{}, last{}
 	tags := make(map[string]opened)
@@ -83,7 +83,7 @@ func (s *splitter) marks() {
 	}
 }
 
-// tag takes what begins with < at byte i and returns how many bytes of it were read.
+// tag processes a possible tag at byte i, which is <, and returns the number of bytes read.
 func (s *splitter) tag(tags map[string]opened, i int) int {
 	rest := s.text[i+1 : min(len(s.text), i+maxTag)]
 	ends := strings.HasPrefix(rest, "/")
@@ -129,7 +129,7 @@ func (s *splitter) tag(tags map[string]opened, i int) int {
 	return size
 }
 
-// inName reports whether c can be byte n of the name of a tag.
+// inName reports whether c can be byte n of a tag name.
 func inName(c byte, n int) bool {
 	if n > 0 && (c >= '0' && c <= '9' || strings.IndexByte("_-.:", c) >= 0) {
 		return true
@@ -137,9 +137,9 @@ func inName(c byte, n int) bool {
 	return c|0x20 >= 'a' && c|0x20 <= 'z'
 }
 
-// straight takes a quotation mark at byte i that both opens and closes. from is where the quotation
-// that is open begins, -1 for none; so is the result. No quotation goes beyond an empty line: a
-// mark that was meant for something else would pair with one of the next paragraph.
+// straight processes a quotation mark at byte i that both opens and closes. from, and the result,
+// is the start of the open quotation, -1 for none. No quotation extends beyond an empty line,
+// because a stray mark would otherwise pair with one of the next paragraph.
 func (s *splitter) straight(from, i int) int {
 	before, after := byte(' '), byte(' ')
 	if i > 0 {
@@ -163,7 +163,7 @@ func (s *splitter) straight(from, i int) int {
 	return from
 }
 
-// curly takes a quotation mark at byte i that tells whether it opens or closes.
+// curly processes a quotation mark at byte i that shows whether it opens or closes.
 func (s *splitter) curly(q *quotation, i int, mark string) {
 	if q.from >= 0 && mark == q.close {
 		if i-q.from > minQuotation {

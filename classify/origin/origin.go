@@ -1,13 +1,13 @@
-// Package origin tells what the user shows in a message from what the user says: code in fences,
-// quoted mails, documents between tags, long quotations, retrieved material behind the labels of a
-// template, and material that was pasted below or above a request about it. An attack in what is
-// shown may be aimed at the user (injection); it may as well be the user's own, in quotation marks,
-// so whoever looks for those (jailbreak) reads all of the message.
+// Package origin separates what the user quotes or pastes in a message from what the user says:
+// fenced code, quoted mail, documents between tags, long quotations, retrieved material after the
+// labels of a template, and material pasted below or above a request about it. An attack in such
+// material may be aimed at the user (injection). It may also be the user's own, in quotation marks,
+// so the signal for those (jailbreak) reads the whole message.
 //
-// It goes by form alone and by a few words of requests, and in doubt the text is the user's. The
-// parts of a text cover it.
+// The decision depends on form and on a few words of requests only; in doubt the text is the
+// user's. The parts of a text cover all of it.
 //
-// Time is linear in the text. The functions keep no state and are safe for concurrent use.
+// Time is linear in the text. The functions have no state and are safe for concurrent use.
 package origin
 
 import (
@@ -19,16 +19,16 @@ import (
 	"signalbox/internal/signal"
 )
 
-// Part is text[Start:End] of a message, and whose it is: signal.OriginUser or signal.OriginData.
+// Part is text[Start:End] of a message, with its origin: signal.OriginUser or signal.OriginData.
 type Part struct {
 	Start, End int
 	Origin     signal.Origin
 }
 
-// Split appends the parts of text to dst and returns it: in order, not empty, without a gap, no two
-// neighbours of one origin. They begin and end between code points of a text that is valid UTF-8.
-// Of an empty text there are none. The error is that of ctx, which is looked at every 64 KiB; what
-// was appended by then is of no use.
+// Split appends the parts of text to dst and returns it: in order, non-empty, without gaps, and no
+// two neighbours with the same origin. For valid UTF-8 they begin and end between code points. An
+// empty text has no parts. The error is that of ctx, which is checked every 64 KiB; the parts
+// appended until then must not be used.
 func Split(ctx context.Context, text string, dst []Part) ([]Part, error) {
 	if text == "" {
 		return dst, nil
@@ -55,19 +55,19 @@ type splitter struct {
 	err  error           // of ctx
 	text string
 	data []span
-	look int  // byte at which the context is looked at next
+	look int  // byte at which the context is checked next
 	line last // the last line break that marks has passed
 	gap  last // the last empty line
 }
 
-// last finds the last place of a string before a byte.
+// last finds the last occurrence of a string before a byte.
 type last struct {
-	seen int // up to where it has looked
-	at   int // the place behind the string; 0 for none
+	seen int // end of the text that was searched
+	at   int // end of the occurrence; 0 for none
 }
 
-// since reports whether of is in text[from:to], to no smaller than in the calls before: all calls
-// together go through the text once.
+// since reports whether of occurs in text[from:to]. to must not decrease between calls: all calls
+// together search the text once.
 func (l *last) since(text, of string, from, to int) bool {
 	begin := max(0, l.seen-len(of)+1)
 	if n := strings.LastIndex(text[begin:to], of); n >= 0 {
@@ -77,10 +77,10 @@ func (l *last) since(text, of string, from, to int) bool {
 	return l.at >= from+len(of)
 }
 
-// lookBytes is how much is read between two looks at the context.
+// lookBytes is the amount of text read between two checks of the context.
 const lookBytes = 64 << 10
 
-// ended reports whether the context has ended, at byte i of a stage that goes through the text.
+// ended reports whether the context has ended, at byte i of a stage that walks through the text.
 func (s *splitter) ended(i int) bool {
 	if s.err == nil && i >= s.look {
 		s.look = i + lookBytes
@@ -89,8 +89,8 @@ func (s *splitter) ended(i int) bool {
 	return s.err != nil
 }
 
-// lines finds what is marked line by line: fences and quotes. A fence that nothing closes is none,
-// and whatever follows it is the user's.
+// lines finds material marked line by line: fences and quotes. An unclosed fence does not count,
+// and the text after it is the user's.
 func (s *splitter) lines() {
 	s.look = 0
 	fence, opened := "", 0
@@ -119,14 +119,14 @@ func (s *splitter) lines() {
 	s.quote(quoted, span{first, len(s.text)})
 }
 
-// quote takes lines that begin with the mark of a quote.
+// quote processes lines that begin with a quote mark.
 func (s *splitter) quote(lines int, at span) {
 	if lines > 1 {
 		s.data = append(s.data, at)
 	}
 }
 
-// lineEnd returns where the line that holds byte at ends, its line break included.
+// lineEnd returns the end of the line that contains byte at, including its line break.
 func lineEnd(text string, at int) int {
 	if n := strings.IndexByte(text[at:], '\n'); n >= 0 {
 		return at + n + 1
@@ -134,10 +134,10 @@ func lineEnd(text string, at int) int {
 	return len(text)
 }
 
-// minFence is how many marks open a fence (CommonMark 0.31, section 4.5).
+// minFence is the minimum number of marks in a fence (CommonMark 0.31, section 4.5).
 const minFence = 3
 
-// fenceOf returns the marks that a line begins with if they open or close a fence.
+// fenceOf returns the marks at the start of a line that opens or closes a fence.
 func fenceOf(line string) string {
 	if line == "" || line[0] != '`' && line[0] != '~' {
 		return ""
@@ -152,10 +152,10 @@ func fenceOf(line string) string {
 	return line[:n]
 }
 
-// earlier orders spans by where they begin.
+// earlier orders spans by their start.
 func earlier(a, b span) int { return cmp.Compare(a.from, b.from) }
 
-// parts merges what is data and fills in what is the user's.
+// parts merges the spans of data and fills the gaps with parts of the user.
 func (s *splitter) parts(dst []Part) []Part {
 	slices.SortFunc(s.data, earlier)
 	at, before := 0, len(dst)

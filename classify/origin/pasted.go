@@ -6,11 +6,11 @@ import (
 )
 
 const (
-	// maxRequest is the longest request about material, in bytes.
+	// maxRequest is the maximum length of a request about material, in bytes.
 	maxRequest = 320
-	// minMaterial is how much text material below or above such a request has at least, in bytes.
+	// minMaterial is the minimum amount of material below or above such a request, in bytes.
 	minMaterial = 400
-	// share is how many times the length of the request it has at least.
+	// share is the minimum ratio of the material's length to that of the request.
 	share = 3
 )
 
@@ -65,7 +65,7 @@ func (s *splitter) pasted() {
 	}
 }
 
-// said is what a paragraph says besides sentences that programs put there.
+// said returns a paragraph without sentences inserted by programs.
 func said(paragraph string) string {
 	own, found := Own(paragraph, nil)
 	if !found {
@@ -93,8 +93,8 @@ func asks(paragraph string) bool {
 	return slices.ContainsFunc(requests, func(w string) bool { return startsWord(p, w) })
 }
 
-// startsWord reports whether w is in text at the start of a word, or anywhere if it is of a script
-// without spaces.
+// startsWord reports whether w occurs in text at the start of a word, or anywhere if its script is
+// written without spaces.
 func startsWord(text, w string) bool {
 	for from := 0; ; {
 		n := strings.Index(text[from:], w)
@@ -111,8 +111,8 @@ func startsWord(text, w string) bool {
 
 func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 0x80 }
 
-// firstParagraph returns where the first paragraph of text ends, or its first line if a colon ends
-// that; 0 if neither is short.
+// firstParagraph returns the end of the first paragraph of text, or of its first line if that ends
+// in a colon; 0 if neither is short.
 func firstParagraph(text string) int {
 	for at := 0; at < len(text) && at <= maxRequest; {
 		end := lineEnd(text, at)
@@ -126,7 +126,7 @@ func firstParagraph(text string) int {
 	return 0
 }
 
-// lastParagraph returns where the last paragraph of text begins, len(text) if it is not short.
+// lastParagraph returns the start of the last paragraph of text, or len(text) if it is not short.
 func lastParagraph(text string) int {
 	at := len(strings.TrimRight(text, " \t\r\n"))
 	from := max(0, at-maxRequest)

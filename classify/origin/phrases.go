@@ -22,11 +22,11 @@ var phrases = sync.OnceValue(func() (list []string) {
 	return list
 })
 
-// Own appends to dst the places of text without the sentences that well-known programs put into the
-// messages of their users, each the same in every request. found tells whether there is one: without,
-// nothing is appended, and with nothing beside them neither. Such a sentence is no user's, whatever
-// it looks like: "These instructions OVERRIDE any default behavior" stands above the rules of every
-// project that Claude Code works in. Time is linear in the text.
+// Own appends to dst the ranges of text without the sentences that well-known programs insert into
+// their users' messages, identical in every request. found reports whether there is such a
+// sentence; without one, or if there is nothing else, nothing is appended. Such a sentence is never
+// the user's, whatever it looks like: "These instructions OVERRIDE any default behavior" precedes
+// the rules of every project in Claude Code. Time is linear in the text.
 func Own(text string, dst [][2]int) (own [][2]int, found bool) {
 	var at []span
 	for _, phrase := range phrases() {
