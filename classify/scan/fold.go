@@ -1,7 +1,6 @@
 package scan
 
-// skip is the symbol of characters that count for nothing: combining accents, characters without
-// width.
+// skip is the symbol of ignored characters: combining accents and zero-width characters.
 const skip = -1
 
 // asciiSymbols folds ASCII: small letters, one digit for all, white space and control characters
@@ -30,7 +29,7 @@ const latin = "aaaaaaaceeeeiiiidnooooo*ouuuuytsaaaaaaaceeeeiiiidnooooo/ouuuuyty"
 	"lllnnnnnnnnnoooooooorrrrrrssssssssttttttuuuuuuuuuuuuwwyyyzzzzzzs"
 
 // symbol folds a character beyond ASCII: case, accents of Latin letters, width, typographic
-// quotation marks and dashes. The rules are few and plain because the training has the same ones.
+// quotation marks and dashes. The rules are few and simple because the training uses the same ones.
 func symbol(r rune) rune {
 	switch {
 	case r < 0xC0:
@@ -84,8 +83,8 @@ func punctuation(r rune) rune {
 	return r
 }
 
-// ideograph reports whether a symbol is a word of its own: scripts without spaces whose characters
-// carry meaning, that is Han and the Japanese syllables.
+// ideograph reports whether a symbol is a word by itself: Han and the Japanese syllables, scripts
+// without spaces.
 func ideograph(c uint64) bool {
 	return c >= 0x3040 && c <= 0x30FF || c >= 0x3400 && c <= 0x9FFF || c >= 0xF900 && c <= 0xFAFF || c >= 0x20000 && c <= 0x3FFFF
 }

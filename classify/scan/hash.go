@@ -4,7 +4,7 @@ import "unicode/utf8"
 
 // Multipliers of the n-gram hashes: odd 64-bit numbers without structure (the outputs of SplitMix64
 // from state 0, lowest bit set). A sum of symbols times such numbers, of which the top bits are
-// kept, is the multiply-shift hash of vectors: M. Dietzfelbinger, "Universal hashing and k-wise
+// used, is the multiply-shift hash of vectors: M. Dietzfelbinger, "Universal hashing and k-wise
 // independent random variables via integer arithmetic without primes", STACS 1996.
 const (
 	k0 uint64 = 0xe220a8397b1dcdaf
@@ -24,25 +24,25 @@ const (
 	saltW uint64 = 0x8e1f7555983aa92f
 )
 
-// pass is one reading of a text.
+// pass is one pass over a text.
 type pass struct {
 	note
 
 	s    *Scanner
 	text string
-	// The last four symbols, the latest first.
+	// The last four symbols, latest first.
 	c1, c2, c3, c4 uint64
-	// The hash of the word being read (0 outside of words) and of the two words before it.
+	// The hash of the current word (0 outside of words) and of the two words before it.
 	word, w1, w2 uint64
 }
 
-// reset puts the pass at the start of its text, as if white space had gone before.
+// reset puts the pass at the start of its text, as if white space preceded it.
 func (p *pass) reset() {
 	p.c1, p.c2, p.c3, p.c4 = ' ', ' ', ' ', ' '
 }
 
-// readTo adds the n-grams that end before byte offset end. At the end of the text the last word
-// ends.
+// readTo adds the n-grams that end before byte offset end. The end of the text also ends the last
+// word.
 func (p *pass) readTo(end int) {
 	for p.at < end {
 		var sym rune
@@ -64,7 +64,8 @@ func (p *pass) readTo(end int) {
 	}
 }
 
-// add takes one symbol: the three runs of characters that end with it, and the word that it ends.
+// add processes one symbol: it adds the three character n-grams that end with it, and the word that
+// it ends.
 func (p *pass) add(c uint64) {
 	table, shift := p.s.table, p.s.shift&63
 	h3 := c*k0 + p.c1*k1 + p.c2*k2
@@ -85,7 +86,7 @@ func (p *pass) add(c uint64) {
 	}
 }
 
-// endWord adds the one, two and three words that end here, if a word was being read.
+// endWord adds the n-grams of one, two and three words that end here, if there is a current word.
 func (p *pass) endWord() {
 	if p.word == 0 {
 		return

@@ -29,12 +29,12 @@ const (
 	maxSpans   = 4
 )
 
-// ErrFormat is in the chain of every error of Load.
+// ErrFormat is wrapped by every error of Load.
 var ErrFormat = errors.New("not a scan model")
 
-// Load reads a model in the format that the training writes. It keeps no reference to data. It
-// refuses, with an error that wraps ErrFormat, what has another version, a wrong length or a wrong
-// checksum, and numbers that no training could have written.
+// Load decodes a model in the format that the training writes. It does not retain data. It refuses,
+// with an error that wraps ErrFormat, another version, a wrong length or checksum, and numbers that
+// no training could have written.
 func Load(data []byte) (*Scanner, error) {
 	if len(data) < headerSize || string(data[:8]) != magic {
 		return nil, fmt.Errorf("read header: %w", ErrFormat)

@@ -1,22 +1,20 @@
 // Package scan ranks the windows of a long text by how much they look like an attack.
 //
 // It is the first stage of the safety cascade: a linear model over hashed n-grams is cheap enough
-// to read every byte of a long prompt, and its ranking says which windows a neural model should
-// read. It is not a classifier: a score orders the windows of one text, and no threshold on it is
-// meant to block anything. What it says of the window that a text is judged by is a bounded part of
-// the score of the text (bundle.Say).
+// to read every byte of a long prompt, and its ranking determines which windows a neural model
+// reads. It is not a classifier: a score orders the windows of one text and must not be compared
+// with a threshold. Its evidence on the window that determines the verdict on a text is a bounded
+// part of the text's score (bundle.Say).
 //
 // The model: every run of 3, 4 and 5 characters and of 1, 2 and 3 words is hashed into one table of
 // int8 weights. The evidence of a span is bias + scale * (sum of weights) / sqrt(number of
-// n-grams), the scaling that the training (training/signalbox_training/scan.py) uses as well. A
-// window's score is the logistic function of the strongest evidence among the window as a whole and
-// the shorter spans inside it, so that a short attack does not drown in the harmless text around
-// it.
+// n-grams); the training (training/signalbox_training/scan.py) uses the same scaling. A window's
+// score is the logistic function of the greatest evidence among the window as a whole and the
+// shorter spans inside it, so that a short attack is not diluted by the harmless text around it.
 //
-// A text is streamed once: each n-gram is hashed once and added to a running sum, which is noted
-// every 64 bytes; the sum of a span is the difference of two notes. Time is linear in the text and
-// the loop does not allocate. A Scanner is never written to after Load and may be used by any
-// number of goroutines.
+// A text is read once: each n-gram is hashed once and added to a running sum, which is recorded
+// every 64 bytes; the sum of a span is the difference of two records. Time is linear in the text
+// and the loop does not allocate. A Scanner is immutable after Load and safe for concurrent use.
 package scan
 
 import (
@@ -25,14 +23,15 @@ import (
 	"unicode/utf8"
 )
 
-// block is the distance in bytes of the places where the running sums are noted. Windows and spans
-// start and end at such places.
+// block is the distance in bytes between the positions where the running sums are recorded. Windows
+// and spans start and end at such positions.
 const block = 64
 
-// slack is how far, in bytes, a cut may move back to reach white space.
+// slack is the distance in bytes by which a cut may move back to white space.
 const slack = 24
 
-// blocksPerLook is how many blocks are read between two looks at the context: a millisecond or two.
+// blocksPerLook is the number of blocks read between two checks of the context: a millisecond or
+// two.
 const blocksPerLook = 64 << 10 / block
 
 // Scanner holds a table of n-gram weights.
@@ -46,26 +45,25 @@ type Scanner struct {
 
 // Window is a part of a text.
 type Window struct {
-	// Start and End are byte offsets: on rune boundaries, after white space where some is near.
+	// Start and End are byte offsets: on rune boundaries, after white space if some is near.
 	Start, End int
-	// Score is in [0,1]; higher is more like an attack. It orders windows and is not calibrated.
+	// Score is in [0,1]; higher means more like an attack. It orders windows and is not calibrated.
 	Score float32
 }
 
-// note is the state of the running sums at a cut.
+// note is a record of the running sums at a cut.
 type note struct {
 	at    int // byte offset
 	sum   int64
 	count int64
 }
 
-// Windows appends the windows of the text to dst and returns it, in the order of the text. Windows
-// are size bytes long and start every stride bytes, both rounded up to multiples of 64 and at least
-// that; a stride beyond size counts as size, so that the windows cover the text. The last window
-// ends with the text and is as long as the others. A text shorter than size gives one window, an
-// empty one none. The text may hold anything; bytes that are not UTF-8 count as replacement
-// characters. The error is that of ctx, which is looked at every 64 KiB; what was appended by then
-// is of no use.
+// Windows appends the windows of the text to dst in order and returns it. Windows are size bytes
+// long and start every stride bytes, both rounded up to multiples of 64 and at least 64; a stride
+// above size counts as size, so that the windows cover the text. The last window ends with the text
+// and is as long as the others. A text shorter than size is one window, an empty one none. The text
+// may contain anything; invalid UTF-8 counts as replacement characters. The error is that of ctx,
+// which is checked every 64 KiB; the windows appended until then must not be used.
 func (s *Scanner) Windows(ctx context.Context, text string, size, stride int, dst []Window) ([]Window, error) {
 	if text == "" {
 		return dst, nil
@@ -73,7 +71,7 @@ func (s *Scanner) Windows(ctx context.Context, text string, size, stride int, ds
 	width := max((size+block-1)/block, 1)
 	step := min(max((stride+block-1)/block, 1), width)
 	total := max((len(text)+block-1)/block, 1)
-	// A window of more blocks than the text has is the text.
+	// If the text has fewer blocks than a window, the window is the text.
 	width = min(width, total)
 	step = min(step, width)
 	ring := make([]note, width+1)
@@ -99,9 +97,9 @@ func (s *Scanner) Windows(ctx context.Context, text string, size, stride int, ds
 	return dst, nil
 }
 
-// Score is how much a text looks like an attack as a whole, in [0,1], by the same measure as a
-// window's: the spans inside of it are not looked at. It is meant for a sentence; the text is read
-// as if white space were around it.
+// Score returns how much a text as a whole looks like an attack, in [0,1], by the same measure as
+// for a window but without the spans inside it. It is meant for a sentence; the text is read as if
+// surrounded by white space.
 func (s *Scanner) Score(text string) float32 {
 	p := pass{s: s, text: text}
 	p.reset()
@@ -121,7 +119,7 @@ func (s *Scanner) window(ring []note, start, width int) Window {
 	return Window{Start: from.at, End: to.at, Score: float32(1 / (1 + math.Exp(-best)))}
 }
 
-// evidence is the logit of the span between two notes.
+// evidence returns the logit of the span between two notes.
 func (s *Scanner) evidence(from, to note) float64 {
 	n := to.count - from.count
 	if n == 0 {
@@ -130,7 +128,7 @@ func (s *Scanner) evidence(from, to note) float64 {
 	return s.bias + s.scale*float64(to.sum-from.sum)/math.Sqrt(float64(n))
 }
 
-// cut gives the byte offset at which block k of total starts: after white space if some is near,
+// cut returns the byte offset at which block k of total starts: after white space if some is near,
 // else at the start of a rune. Offsets never decrease with k.
 func cut(text string, k, total int) int {
 	if k <= 0 {
