@@ -149,7 +149,7 @@ func TestRequestFidelity(t *testing.T) {
 		defer res.Body.Close()
 		text, _ := io.ReadAll(res.Body)
 		if got := (answered{res.StatusCode, res.Header, string(text), nil}); got.status != 413 || got.code(t) != "request_too_large" ||
-			!strings.Contains(got.body, "larger than this server accepts: more than ") {
+			!strings.Contains(got.body, "exceeds the limit of ") {
 			t.Errorf("got %d %.200s", got.status, got.body)
 		}
 	})

@@ -81,7 +81,7 @@ func TestAModelThatSleepsIsNamedAsTheReason(t *testing.T) {
 	}
 	ready, d := b.proxy.Ready()
 	if !ready || !strings.Contains(strings.Join(d.Degraded, "\n"),
-		`every endpoint of model "small" that is up is asleep: requests that no other model may answer`) {
+		`every endpoint of model "small" that is up is asleep: requests that no other model can serve`) {
 		t.Errorf("ready %v, degraded %q", ready, d.Degraded)
 	}
 	if n := len(servers[0].requests()); n != 0 {

@@ -34,7 +34,7 @@ func TestCredentialsOfTheProxyThatAreRefusedAreNoAffairOfTheClient(t *testing.T)
 		b := start(t, oneModel(up))
 		got := b.post(path, body)
 		if got.status != http.StatusBadGateway || strings.Contains(got.body, "backend-secret") ||
-			!strings.Contains(got.body, "did not accept the credentials") ||
+			!strings.Contains(got.body, "rejected the credentials") ||
 			got.header.Get("Www-Authenticate") != "" || got.header.Get("X-Should-Retry") != "false" {
 			t.Errorf("%d at %s: %d %v %s", status, path, got.status, got.header, got.body)
 		}
@@ -69,7 +69,7 @@ func TestTheNextModelAnswersWhereCredentialsAreRefused(t *testing.T) {
 	}
 	warned := 0
 	for line := range strings.Lines(b.log.String()) {
-		if strings.Contains(line, "refused the proxy's credentials") {
+		if strings.Contains(line, "rejected the proxy's credentials") {
 			warned++
 			for _, part := range []string{`"level":"WARN"`, `"model":"big"`, `"endpoint":"big-a"`} {
 				if !strings.Contains(line, part) {

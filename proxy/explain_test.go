@@ -92,11 +92,11 @@ default: {models: [small]}
 		}
 		return out
 	}
-	const behind = "read only by routes behind titan"
+	const behind = "used only by routes after titan"
 	if diff := cmp.Diff(map[string]string{"jailbreak": behind, "domain": behind, "complexity": behind}, reasons("titan")); diff != "" {
 		t.Errorf("of a route that needs no model (-want +got):\n%s", diff)
 	}
-	const settled, unwanted = "not needed to settle any condition", "wanted only by actions of routes that were not taken"
+	const settled, unwanted = "not needed to decide any condition", "used only by actions of routes that did not apply"
 	if diff := cmp.Diff(map[string]string{"jailbreak": settled, "complexity": unwanted}, reasons("math")); diff != "" {
 		t.Errorf("of a route that needs one signal (-want +got):\n%s", diff)
 	}

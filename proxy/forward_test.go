@@ -440,7 +440,7 @@ func TestNoHealthyEndpoint(t *testing.T) {
 	b := start(t, models, func(s *setup) { s.health = true })
 	waitFor(t, "the endpoints to be down", func() bool { ok, _ := b.proxy.Ready(); return !ok })
 	isDown := func(s string) bool {
-		return strings.Contains(s, `every endpoint of model "small" is down: requests that no other model may answer`)
+		return strings.Contains(s, `every endpoint of model "small" is down: requests that no other model can serve`)
 	}
 	if _, d := b.proxy.Ready(); !slices.ContainsFunc(d.Degraded, isDown) {
 		t.Errorf("/readyz lists %q", d.Degraded)

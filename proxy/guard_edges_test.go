@@ -52,7 +52,7 @@ func TestAWithheldAnswerIsNotCalledABrokenUpstream(t *testing.T) {
 	up := testkit.NewUpstream(t, testkit.JSON(200, `{"choices":[],"choices":[]}`))
 	b := watched(t, "hold", up, func(s *setup) { s.guard.OnUnchecked = "block" })
 	got := b.chat(guarded(ask("hi"), towerFact))
-	if e := got.error(t); got.status != 502 || !strings.Contains(e.Message, "cannot be checked") || got.header.Get("X-Should-Retry") != "false" {
+	if e := got.error(t); got.status != 502 || !strings.Contains(e.Message, "guard cannot check") || got.header.Get("X-Should-Retry") != "false" {
 		t.Errorf("status %d: %s", got.status, got.body)
 	}
 }

@@ -569,7 +569,7 @@ func TestAGuardWithoutAModelSaysSo(t *testing.T) {
 	if got := b.chat(ask("hi")).header.Get("X-Signalbox-Degraded"); got != "" {
 		t.Errorf("degraded %q without anything to check", got)
 	}
-	if got := b.do(http.MethodGet, "/readyz", "").body; !strings.Contains(got, "compares numbers alone") {
+	if got := b.do(http.MethodGet, "/readyz", "").body; !strings.Contains(got, "compares only numbers") {
 		t.Errorf("readyz: %s", got)
 	}
 }

@@ -63,7 +63,7 @@ func TestExamplesAreAddedToIntents(t *testing.T) {
 		{"an empty example", "POST", "/signalbox/v1/intents/hr/examples", `{"examples":["a",""]}`, "Bearer admin", 400, `"param":"examples[1]"`},
 		{"no example", "POST", "/signalbox/v1/intents/hr/examples", `{"examples":[]}`, "Bearer admin", 400, `"param":"examples"`},
 		{"another member", "POST", "/signalbox/v1/intents/hr/examples", `{"texts":["a"]}`, "Bearer admin", 400, "must be an object"},
-		{"two objects", "POST", "/signalbox/v1/intents/hr/examples", `{"examples":["a"]}{}`, "Bearer admin", 400, "something follows"},
+		{"two objects", "POST", "/signalbox/v1/intents/hr/examples", `{"examples":["a"]}{}`, "Bearer admin", 400, "unexpected data after"},
 		{"no model", "POST", "/signalbox/v1/intents/hr/examples", `{"examples":["broken"]}`, "Bearer admin", 503, "signal_unavailable"},
 		{"another method", "DELETE", "/signalbox/v1/intents", "", "Bearer admin", 405, "method"},
 	} {

@@ -161,8 +161,8 @@ func TestErrorsHaveTheShapeOfTheAPI(t *testing.T) {
 		"a method": {b.do(http.MethodGet, downstream.MessagesPath, ""), 405, "invalid_request_error: " +
 			"method not allowed for this path"},
 		"to count": {b.post(downstream.CountPath, `{"model":"auto"}`), 400, "invalid_request_error: messages is required"},
-		"engine words": {b.message(askMessage("hi", `,"priority":-1`)), 400, "invalid_request_error: priority steers the model server, which callers of this " +
-			"role may not do here"},
+		"engine words": {b.message(askMessage("hi", `,"priority":-1`)), 400, "invalid_request_error: priority controls the model server, which your " +
+			"role is not allowed to do"},
 	} {
 		if f := tt.got.failure(t); tt.got.status != tt.status || f != tt.want {
 			t.Errorf("%s: %d %s, want %d %s", name, tt.got.status, f, tt.status, tt.want)

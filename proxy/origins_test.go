@@ -278,7 +278,7 @@ func TestAMissingModelIsNoVerdict(t *testing.T) {
 	ready := ok[Detail](t, b.do(http.MethodGet, "/readyz", ""), http.StatusOK)
 	if len(ready.Degraded) == 0 ||
 		!strings.Contains(ready.Degraded[0],
-			`route "safe" refuses requests with 503 signal_unavailable: no model computes injection; name a model`) {
+			`route "safe" refuses requests with 503 signal_unavailable: no model computes injection; configure a model`) {
 		t.Errorf("degraded: %q", ready.Degraded)
 	}
 	x, err := b.proxy.Explain(t.Context(), []byte(ask("hi")), Principal{}, nil)

@@ -95,7 +95,7 @@ type EndpointDetail struct {
 func (st *State) Refuses() []string {
 	var out []string
 	able := st.Signals.Signals()
-	remedy := "name a model for it under classify.tasks"
+	remedy := "configure a model for it under classify.tasks"
 	if st.Program.Local(able) == 0 {
 		remedy = "install ONNX Runtime (make onnxruntime, or classify.library)"
 	}
@@ -134,7 +134,7 @@ func (p *Proxy) Ready() (bool, Detail) {
 		d.Degraded = append(d.Degraded, lacking)
 	}
 	if p.stale.Load() {
-		d.Degraded = append(d.Degraded, "the configuration has changed and cannot be used: the one read before is; the log and /readyz of the admin listener say why")
+		d.Degraded = append(d.Degraded, "the changed configuration is invalid: the previous one stays in use; see the log and /readyz of the admin listener")
 	}
 	what, blind := st.auth.Lacking()
 	if what != "" {
@@ -147,10 +147,10 @@ func (p *Proxy) Ready() (bool, Detail) {
 		switch {
 		case down:
 			d.Degraded = append(d.Degraded, fmt.Sprintf("every endpoint of model %q is down: "+
-				"requests that no other model may answer get 503 no_endpoint until one answers health checks", m.Name))
+				"requests that no other model can serve get 503 no_endpoint until an endpoint passes a health check", m.Name))
 		case m.Sleeps(now):
 			d.Degraded = append(d.Degraded, fmt.Sprintf("every endpoint of model %q that is up is asleep: "+
-				"requests that no other model may answer get 503 model_asleep until one is woken up", m.Name))
+				"requests that no other model can serve get 503 model_asleep until an endpoint is woken up", m.Name))
 		}
 		reachable = reachable || !down
 		d.Models = append(d.Models, md)
@@ -172,14 +172,14 @@ func (p *Proxy) withoutRedis() (out []string) {
 	case !p.redis.Healthy():
 		out = append(
 			out,
-			"redis cannot be reached: limits and budgets count per replica, what replicas share is not shared",
+			"redis is not reachable: limits and budgets count per replica, and replicas do not share state",
 		)
 	case p.redis.Full():
-		out = append(out, "redis is full: limits and budgets count per replica, and nothing more is kept there")
+		out = append(out, "redis is full: limits and budgets count per replica, and nothing more is stored in it")
 	}
 	if p.resolver.Store != nil {
 		if remote, reachable := p.resolver.Store.Reachable(); remote && !reachable {
-			out = append(out, "redis cannot be reached: contexts are served from memory, "+
+			out = append(out, "redis is not reachable: contexts are served from memory, "+
 				"and new ones are refused unless they are best_effort")
 		}
 	}

@@ -269,7 +269,7 @@ func TestALongResultThatWasLateSaysWhatAndWhenToRetry(t *testing.T) {
 		`{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"read","arguments":"{}"}}]},` +
 		`{"role":"tool","tool_call_id":"c","content":"` + strings.Repeat("quiet ", 20_000) + `"}]}`)
 	if got.status != http.StatusServiceUnavailable || got.code(t) != "overloaded" ||
-		!strings.Contains(got.body, "the signal pii was not ready in time: this server was too busy to read all 1200") ||
+		!strings.Contains(got.body, "the signal pii was not ready in time: the server was too busy to read all 1200") ||
 		!strings.Contains(got.body, "Try again in 4 s") || got.header.Get("Retry-After") != "4" {
 		t.Errorf("status %d, Retry-After %q: %s", got.status, got.header.Get("Retry-After"), got.body)
 	}
@@ -319,7 +319,7 @@ func TestATextTooLongToBeReadIsRefusedForGood(t *testing.T) {
 			if tt.status == http.StatusServiceUnavailable && !strings.Contains(got.body, "the signal pii was not ready") {
 				t.Errorf("what was late is not named: %s", got.body)
 			}
-			if tt.status != http.StatusServiceUnavailable && !strings.Contains(got.body, "some 80000 are") {
+			if tt.status != http.StatusServiceUnavailable && !strings.Contains(got.body, "about 80000 are") {
 				t.Errorf("the limit is not named: %s", got.body)
 			}
 			if n := len(up.Requests()); n > 0 {

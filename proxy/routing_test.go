@@ -354,7 +354,7 @@ func TestTheOtherRoutesAnswer(t *testing.T) {
 		{"readiness", "GET", "/readyz", "", `{"ready":true,"draining":false,"generation":1,"models":[{"name":"big","endpoints":[{"name":"big-a","state":"up","inflight":0}]},`},
 		{"one text", "POST", "/signalbox/v1/classify", `{"input":"math","signals":["domain"]}`, `{"results":[{"domain":{"state":"evaluated","label":"math","score":0.9,"scores":{"law":0.05,"math":0.9,"other":0.05}}}]}`},
 		{"two texts", "POST", "/signalbox/v1/classify", `{"input":["titan","x"],"signals":["keyword"]}`, `{"results":[{"keyword":{"state":"evaluated","matched":["titan"]}},{"keyword":{"state":"evaluated"}}]}`},
-		{"an unknown signal", "POST", "/signalbox/v1/classify", `{"input":"x","signals":["mood"]}`, `{"error":{"message":"\"mood\" is none of keyword, domain, jailbreak, complexity","type":"invalid_request_error","param":"signals[0]","code":null}}`},
+		{"an unknown signal", "POST", "/signalbox/v1/classify", `{"input":"x","signals":["mood"]}`, `{"error":{"message":"\"mood\" is not one of keyword, domain, jailbreak, complexity","type":"invalid_request_error","param":"signals[0]","code":null}}`},
 		{"an unknown member", "POST", "/signalbox/v1/classify", `{"inputs":"x"}`, `{"error":{"message":"the body must be`},
 	}
 	for _, tt := range tests {

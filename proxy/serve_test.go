@@ -21,8 +21,8 @@ func TestAPathThatWasMissedByItsVersionNamesTheOneThatWasMeant(t *testing.T) {
 		if got.status != http.StatusNotFound {
 			t.Errorf("%s %s: %d %s", c.method, c.path, got.status, got.body)
 		}
-		if c.meant == "" && strings.Contains(got.body, ", but ") ||
-			c.meant != "" && !strings.Contains(got.body, "but at "+c.meant+": see the base URL") {
+		if c.meant == "" && strings.Contains(got.body, "did you mean") ||
+			c.meant != "" && !strings.Contains(got.body, "did you mean "+c.meant+"? Check the base URL") {
 			t.Errorf("%s %s: %s", c.method, c.path, got.body)
 		}
 	}
@@ -49,7 +49,7 @@ func TestAPathOfTheAPIThatIsNotServedSaysSo(t *testing.T) {
 		{"POST", "/v1/responses/compact", "/v1/responses/compact"},
 		{"POST", "/v1/responses/input_tokens", "/v1/responses/input_tokens"},
 	} {
-		want := "this proxy does not serve " + c.api + " of the API: ask the model server itself"
+		want := c.api + " is not supported by this proxy; send the request to the model server directly"
 		for _, header := range [][]string{nil, {"Connection", "Upgrade", "Upgrade", "websocket"}} {
 			got := b.do(c.method, c.path, "", header...)
 			if got.status != http.StatusNotFound || got.error(t).Message != want {

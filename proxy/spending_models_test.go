@@ -225,7 +225,7 @@ func TestUsageThatCannotBeLocksNobodyOut(t *testing.T) {
 		if got := send(tt.body); got.status != tt.next {
 			t.Errorf("%s: the next request gets %d %s", tt.name, got.status, got.body)
 		}
-		warned := strings.Count(b.log.String(), "usage that a server told cannot be")
+		warned := strings.Count(b.log.String(), "server reported implausible usage")
 		if warned != 1 && tt.next == 200 || warned != 0 && tt.next != 200 {
 			t.Errorf("%s: %d warnings", tt.name, warned)
 		}

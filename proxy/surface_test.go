@@ -199,7 +199,7 @@ func TestWhatNobodyCanReadIsNotTakenForHarmless(t *testing.T) {
 	for _, model := range []string{"auto", "big"} {
 		got := b.post("/v1/completions", `{"model":"`+model+`","prompt":[1,2,3]}`)
 		if got.status != 400 || !strings.Contains(got.body, `"param":"prompt"`) ||
-			!strings.Contains(got.body, "needs its text") || len(b.classifier.asked()) > 0 {
+			!strings.Contains(got.body, "needs text") || len(b.classifier.asked()) > 0 {
 			t.Errorf("%s: status %d: %s", model, got.status, got.body)
 		}
 	}
@@ -344,7 +344,7 @@ func TestOtherEndpointsServeNamedModels(t *testing.T) {
 			t.Errorf("%s: status %d: %s, %s received %s", tt.path, got.status, got.body, sent.Path, sent.Body)
 		}
 		got = b.post(tt.path, strings.Replace(tt.body, `"small"`, `"auto"`, 1))
-		if got.status != 400 || *got.error(t).Param != "model" || !strings.Contains(got.body, "name the model") {
+		if got.status != 400 || *got.error(t).Param != "model" || !strings.Contains(got.body, "name a model") {
 			t.Errorf("%s: status %d: %s", tt.path, got.status, got.body)
 		}
 		if got = b.post(tt.path, strings.Replace(tt.body, `"small"`, `"none"`, 1)); got.status != 404 || got.code(t) != "model_not_found" {

@@ -59,14 +59,14 @@ func TestAPromptIsRefusedForWhatIsKnownOfItsLengthAndNoGuess(t *testing.T) {
 		"it fits by the model's own count": {4011, 1, words, ""},
 		"it does not by the model's own count": {
 			9000, 1, words,
-			"maximum context length is 8192 tokens, and the prompt has 9000 by its tokenizer",
+			"maximum context length is 8192 tokens, and the prompt has 9000, counted by its tokenizer",
 		},
 		"nobody counts, and it may fit":    {-1, 0, words, ""},
 		"it is short, and nobody is asked": {9000, 0, "hello", ""},
 		"no tokenizer could make it fit": {
 			4011, 0,
 			strings.Repeat("configuration ", 160_000),
-			"the prompt has at least 8750: no tokenizer has tokens of more than 256 bytes",
+			"the prompt has at least 8750: a token has at most 256 bytes",
 		},
 		"space that templates take off is no text": {511, 1, strings.Repeat(" ", 3<<17), ""}, // of a window of 1024
 	} {

@@ -20,7 +20,7 @@ func TestAnUnknownModelIsToldTheNearestName(t *testing.T) {
 		"Small":                     `unknown model "Small"; did you mean "small"?`,
 		"atuo":                      `unknown model "atuo"; did you mean "auto"?`,
 		"gpt-4o":                    `unknown model "gpt-4o"; GET /v1/models lists the available models`,
-		strings.Repeat("small", 20): "lists what may be asked for",
+		strings.Repeat("small", 20): "lists the available models",
 	} {
 		got := b.post(chatPath, `{"model":"`+asked+`","messages":[{"role":"user","content":"hi"}]}`)
 		if e := got.error(t); got.status != http.StatusNotFound || !strings.HasSuffix(e.Message, want) {

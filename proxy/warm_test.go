@@ -305,7 +305,7 @@ func TestWhatAServerRefusesToReadAheadIsSaidAndNotBelieved(t *testing.T) {
 	}{
 		"with a reason": {
 			`{"error":{"message":"unknown field cache_salt","type":"BadRequestError","param":null,"code":400}}`,
-			502, "upstream_refused", "", `refused to read the context with status 400: "unknown field cache_salt"`,
+			502, "upstream_refused", "", `rejected the context with status 400: "unknown field cache_salt"`,
 		},
 		"without a reason": {`{}`, 502, "upstream_refused", "", "with status 400"},
 		"as too long": {

@@ -157,13 +157,13 @@ func TestOptionsOfTheWireAreChecked(t *testing.T) {
 	}{
 		{"all of it", pool.EndpointOptions{URL: "https://h/v1", Protocol: "h2", TLS: pool.TLSOptions{CAFile: ca.File, CertFile: cert, KeyFile: key, ServerName: "h"}}, ""},
 		{"TLS without TLS", pool.EndpointOptions{URL: "http://h/v1", TLS: pool.TLSOptions{CAFile: ca.File}}, "endpoints[0].tls: the url is not https"},
-		{"half a pair", pool.EndpointOptions{URL: "https://h/v1", TLS: pool.TLSOptions{CertFile: cert}}, "endpoints[0].tls: cert_file and key_file go together"},
+		{"half a pair", pool.EndpointOptions{URL: "https://h/v1", TLS: pool.TLSOptions{CertFile: cert}}, "endpoints[0].tls: cert_file and key_file must be set together"},
 		{"two halves", pool.EndpointOptions{URL: "https://h/v1", TLS: pool.TLSOptions{CertFile: cert, KeyFile: wrong}}, "endpoints[0].tls: cert_file: "},
 		{"no such file", pool.EndpointOptions{URL: "https://h/v1", TLS: pool.TLSOptions{CAFile: "/nonexistent/ca.pem"}}, "endpoints[0].tls: ca_file: "},
-		{"no certificate", pool.EndpointOptions{URL: "https://h/v1", TLS: pool.TLSOptions{CAFile: key}}, "holds no certificate in PEM"},
+		{"no certificate", pool.EndpointOptions{URL: "https://h/v1", TLS: pool.TLSOptions{CAFile: key}}, "contains no PEM certificate"},
 		{"h2 without TLS", pool.EndpointOptions{URL: "http://h/v1", Protocol: "h2"}, "endpoints[0].protocol: h2 is for https URLs and h2c for http"},
 		{"h2c over TLS", pool.EndpointOptions{URL: "https://h/v1", Protocol: "h2c"}, "endpoints[0].protocol: h2 is for"},
-		{"no protocol", pool.EndpointOptions{URL: "https://h/v1", Protocol: "h3"}, `endpoints[0].protocol: "h3" is none of http1, h2, h2c`},
+		{"no protocol", pool.EndpointOptions{URL: "https://h/v1", Protocol: "h3"}, `endpoints[0].protocol: "h3" is not one of http1, h2, h2c`},
 		{"two credentials", pool.EndpointOptions{URL: "https://h/v1", APIKey: "k", ForwardAuth: true}, "endpoints[0].forward_auth: "},
 	}
 	for _, tt := range tests {

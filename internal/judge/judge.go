@@ -104,7 +104,7 @@ func New(o Options) (*Client, error) {
 		c.url += "/chat/completions"
 		f, ok := formats()[o.Template]
 		if !ok {
-			return nil, fmt.Errorf("template %q is none of %s", o.Template,
+			return nil, fmt.Errorf("template %q is not one of %s", o.Template,
 				strings.Join(Templates(), ", "))
 		}
 		if len(f.labels) == 0 {
@@ -115,7 +115,7 @@ func New(o Options) (*Client, error) {
 		}
 		c.chat = &f
 	default:
-		return nil, fmt.Errorf("api %q is none of %s", o.API, strings.Join(APIs(), ", "))
+		return nil, fmt.Errorf("api %q is not one of %s", o.API, strings.Join(APIs(), ", "))
 	}
 	if o.Memo > 0 {
 		c.memo = bounded.New[signal.Judgement](o.Memo)

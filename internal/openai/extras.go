@@ -97,7 +97,7 @@ func (p *chatParser) contextRef() (ContextRef, error) {
 		}
 		ref, ok := ParseContextRef(s)
 		if !ok {
-			return ContextRef{}, p.invalid("must be a context's id, as ctx_a or ctx_a@3")
+			return ContextRef{}, p.invalid("must be a context id, such as ctx_a or ctx_a@3")
 		}
 		return ref, nil
 	}
@@ -121,7 +121,7 @@ func (p *chatParser) contextRef() (ContextRef, error) {
 		return err
 	})
 	if err == nil && (ref.ID == "" || strings.Contains(ref.ID, "@")) {
-		err = p.invalidIn("id", "must be a context's id")
+		err = p.invalidIn("id", "must be a context id")
 	}
 	return ref, err
 }
@@ -224,7 +224,7 @@ func (p *chatParser) ttl() (time.Duration, error) {
 	}
 	var d option.Duration
 	if d.UnmarshalText([]byte(s)) != nil || d <= 0 {
-		return 0, p.invalid("must be a positive duration with a unit, as 30m or 7d")
+		return 0, p.invalid("must be a positive duration with a unit, such as 30m or 7d")
 	}
 	return time.Duration(d), nil
 }

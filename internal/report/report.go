@@ -89,7 +89,7 @@ type Source struct {
 func (o *Options) Validate() error {
 	for i, by := range o.By {
 		if !slices.Contains(Dimensions(), by) {
-			return fmt.Errorf("%q is none of %s", by, strings.Join(Dimensions(), ", "))
+			return fmt.Errorf("%q is not one of %s", by, strings.Join(Dimensions(), ", "))
 		}
 		if slices.Contains(o.By[:i], by) {
 			return fmt.Errorf("%s is named twice", by)

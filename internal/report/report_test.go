@@ -418,10 +418,10 @@ func TestOptionsThatMeanNothingAreRefused(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1, 0)
 	for want, o := range map[string]Options{
-		`"colour" is none of`: {By: []string{"colour"}, Top: 1},
-		"named twice":         {By: []string{ByKey, ByKey}, Top: 1},
-		"names are not 1 to":  {},
-		"nothing lies":        {Top: 1, Since: now, Until: now},
+		`"colour" is not one of`: {By: []string{"colour"}, Top: 1},
+		"named twice":            {By: []string{ByKey, ByKey}, Top: 1},
+		"names are not 1 to":     {},
+		"nothing lies":           {Top: 1, Since: now, Until: now},
 	} {
 		if _, err := Run(t.Context(), nil, o, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)

@@ -29,7 +29,7 @@ const Separator = "\n\n"
 const separator = `\n\n`
 
 // ErrUnsupported says that contexts cannot be put into this kind of request.
-var ErrUnsupported = errors.New("contexts cannot be put into this request")
+var ErrUnsupported = errors.New("contexts cannot be inserted into this request")
 
 // Role is who says the leading message.
 type Role uint8

@@ -47,7 +47,7 @@ func (s *Store) filled(ctx context.Context, err error) {
 	now := s.o.Now()
 	if before := s.health.full.Swap(now.Add(fullFor).UnixNano()); before < now.UnixNano() {
 		s.o.Log.LogAttrs(ctx, slog.LevelWarn,
-			"redis is full: limits and budgets count per replica, and nothing more is kept there",
+			"redis is full: limits and budgets count per replica, and nothing more is stored in it",
 			slog.String("error", err.Error()))
 	}
 }

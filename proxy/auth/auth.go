@@ -189,7 +189,7 @@ var (
 	ErrNoKey = fmt.Errorf("%w: none was sent", ErrBadKey)
 	// ErrNoKeySet means that a token or key cannot be verified yet, because the key set or the
 	// virtual keys have not been read.
-	ErrNoKeySet = errors.New("what tokens and keys are verified with is not known yet")
+	ErrNoKeySet = errors.New("the keys to verify tokens and API keys with are not loaded yet")
 )
 
 // Identify returns the caller of a request by the bearer token in its Authorization header. It
@@ -253,7 +253,7 @@ func (a *Keys) apart(name string) error {
 		}
 	}
 	if taken {
-		return bad("the token names a caller that is a key")
+		return bad("the caller in the token has the name of an API key")
 	}
 	return nil
 }

@@ -87,18 +87,18 @@ func (o *JWTOptions) check(p *option.Problems, at string) {
 	}
 	for i, a := range o.Algorithms {
 		if !slices.Contains(known, a) {
-			p.Addf(fmt.Sprintf("%s.algorithms[%d]", at, i), "%q is none of %s", a, strings.Join(known, ", "))
+			p.Addf(fmt.Sprintf("%s.algorithms[%d]", at, i), "%q is not one of %s", a, strings.Join(known, ", "))
 		}
 	}
 	if o.Issuer == "" {
-		p.Addf(at+".issuer", "an issuer is required: tokens of others would be let in")
+		p.Addf(at+".issuer", "required: without it, tokens of any issuer would be accepted")
 	}
 	if len(o.Audience) == 0 || slices.Contains(o.Audience, "") {
-		p.Addf(at+".audience", "the names of this service are required: tokens for other services would be let in")
+		p.Addf(at+".audience", "required: without it, tokens for other services would be accepted")
 	}
 	option.Between(p, at+".leeway", time.Duration(o.Leeway), 0, maxLeeway)
 	if o.NameClaim == "" {
-		p.Addf(at+".name_claim", "a claim is required")
+		p.Addf(at+".name_claim", "the name of a claim is required")
 	}
 	option.AtLeast(p, at+".refresh", time.Duration(o.Refresh), minRefresh)
 }
@@ -111,7 +111,7 @@ func (o *JWTOptions) checkSource(p *option.Problems, at string) {
 		}
 	}
 	if n != 1 {
-		p.Addf(at, "mode jwt needs exactly one of jwks_url, jwks_file, public_key_file and secret")
+		p.Addf(at, "mode jwt requires exactly one of jwks_url, jwks_file, public_key_file and secret")
 		return
 	}
 	if o.Secret != "" && len(o.Secret) < minSecret {
@@ -215,14 +215,14 @@ func reasonOf(err error) string {
 		{jwt.ErrExpired, "the token has expired"},
 		{jwt.ErrNotValidYet, "the token is not valid yet"},
 		{jwt.ErrIssuedInTheFuture, "the token was issued in the future"},
-		{jwt.ErrInvalidIssuer, "the token is of another issuer"},
-		{jwt.ErrInvalidAudience, "the token is for another audience"},
+		{jwt.ErrInvalidIssuer, "the token has a different issuer"},
+		{jwt.ErrInvalidAudience, "the token has a different audience"},
 	} {
 		if errors.Is(err, x.err) {
 			return x.why
 		}
 	}
-	return "a claim of the token does not hold"
+	return "a required claim of the token does not match"
 }
 
 // read converts verified claims to a Principal.
@@ -230,11 +230,11 @@ func (t *tokens) read(claims map[string]any) (Principal, error) {
 	who := Principal{Tenant: t.tenant, Role: t.role}
 	var ok bool
 	if who.Name, ok = word(claimAt(claims, t.o.NameClaim)); !ok {
-		return Principal{}, bad("the token names no caller")
+		return Principal{}, bad("the token has no claim with the name of the caller")
 	}
 	if t.o.TenantClaim != "" {
 		if who.Tenant, ok = word(claimAt(claims, t.o.TenantClaim)); !ok {
-			return Principal{}, bad("the token names no tenant")
+			return Principal{}, bad("the token has no tenant claim")
 		}
 	}
 	if t.o.RoleClaim == "" {
@@ -248,7 +248,7 @@ func (t *tokens) read(claims map[string]any) (Principal, error) {
 		}
 	default:
 		if who.Role, ok = word(v); !ok {
-			return Principal{}, bad("the role of the token is no word")
+			return Principal{}, bad("the role in the token is not a valid name")
 		}
 	}
 	return who, nil

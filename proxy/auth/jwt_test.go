@@ -321,7 +321,7 @@ func TestKeySetsAreReadAgainWhenAKeyIsNew(t *testing.T) {
 	if _, err := keys.Identify(t.Context(), bearer(i.sign("ES256", "ec-2", i.ec, claims(nil)))); err != nil {
 		t.Errorf("a known key while the issuer is down: %v", err)
 	}
-	if what, blind := keys.Lacking(); blind || !strings.Contains(what, "the one read before is used") {
+	if what, blind := keys.Lacking(); blind || !strings.Contains(what, "the previous one stays in use") {
 		t.Errorf("while the issuer is down: %q, %v", what, blind)
 	}
 	next := gate(t, withTokens(func(j *JWTOptions) { j.JWKSURL = s.URL }))
@@ -391,22 +391,22 @@ func TestOptionsOfTokensAreChecked(t *testing.T) {
 		want   string
 	}{
 		{"good", func(j *JWTOptions) { j.JWKSFile = file }, ""},
-		{"no source", func(*JWTOptions) {}, "jwt: mode jwt needs exactly one of"},
-		{"two sources", func(j *JWTOptions) { j.JWKSFile, j.JWKSURL = file, "https://h/jwks" }, "jwt: mode jwt needs exactly one of"},
+		{"no source", func(*JWTOptions) {}, "jwt: mode jwt requires exactly one of"},
+		{"two sources", func(j *JWTOptions) { j.JWKSFile, j.JWKSURL = file, "https://h/jwks" }, "jwt: mode jwt requires exactly one of"},
 		{"a short secret", func(j *JWTOptions) { j.Secret = "short" }, "jwt.secret: the secret is shorter than 32 bytes"},
 		{"plain http", func(j *JWTOptions) { j.JWKSURL = "http://issuer.test/jwks" }, "jwt.jwks_url: an https URL is required"},
 		{"a user in the URL", func(j *JWTOptions) { j.JWKSURL = "https://me:secret@issuer.test/jwks" }, "jwt.jwks_url: an https URL is required"},
-		{"none", func(j *JWTOptions) { j.JWKSFile, j.Algorithms = file, []string{"none"} }, `jwt.algorithms[0]: "none" is none of RS256`},
-		{"HS with a key set", func(j *JWTOptions) { j.JWKSFile, j.Algorithms = file, []string{"RS256", "HS256"} }, `jwt.algorithms[1]: "HS256" is none of RS256`},
-		{"RS with a secret", func(j *JWTOptions) { j.Secret, j.Algorithms = strings.Repeat("x", 32), []string{"RS256"} }, `jwt.algorithms[0]: "RS256" is none of HS256`},
-		{"no issuer", func(j *JWTOptions) { j.JWKSFile, j.Issuer = file, "" }, "jwt.issuer: an issuer is required"},
-		{"no audience", func(j *JWTOptions) { j.JWKSFile, j.Audience = file, nil }, "jwt.audience: the names of this service are required"},
+		{"none", func(j *JWTOptions) { j.JWKSFile, j.Algorithms = file, []string{"none"} }, `jwt.algorithms[0]: "none" is not one of RS256`},
+		{"HS with a key set", func(j *JWTOptions) { j.JWKSFile, j.Algorithms = file, []string{"RS256", "HS256"} }, `jwt.algorithms[1]: "HS256" is not one of RS256`},
+		{"RS with a secret", func(j *JWTOptions) { j.Secret, j.Algorithms = strings.Repeat("x", 32), []string{"RS256"} }, `jwt.algorithms[0]: "RS256" is not one of HS256`},
+		{"no issuer", func(j *JWTOptions) { j.JWKSFile, j.Issuer = file, "" }, "jwt.issuer: required"},
+		{"no audience", func(j *JWTOptions) { j.JWKSFile, j.Audience = file, nil }, "jwt.audience: required"},
 		{"a long leeway", func(j *JWTOptions) { j.JWKSFile, j.Leeway = file, option.Duration(time.Hour) }, "jwt.leeway: 1h0m0s is not between 0s and 5m0s"},
 		{"a missing file", func(j *JWTOptions) { j.JWKSFile = "/nonexistent/jwks.json" }, "jwt: jwks_file: "},
-		{"a set of secrets", func(j *JWTOptions) { j.JWKSFile = i.file("oct.json", i.set()) }, "holds no public key that tokens can be signed with"},
+		{"a set of secrets", func(j *JWTOptions) { j.JWKSFile = i.file("oct.json", i.set()) }, "contains no usable public key"},
 		{"a private key", func(j *JWTOptions) {
 			j.PublicKeyFile = i.file("private.pem", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("x")}))
-		}, "it holds a private key, expected a PUBLIC KEY"},
+		}, "contains a private key, expected a PUBLIC KEY"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

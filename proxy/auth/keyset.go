@@ -83,7 +83,7 @@ func newKeySet(o *JWTOptions) (*keySet, error) {
 func parsePublic(b []byte) (jose.JSONWebKey, error) {
 	block, _ := pem.Decode(b)
 	if block == nil {
-		return jose.JSONWebKey{}, errors.New("no PEM block in it")
+		return jose.JSONWebKey{}, errors.New("contains no PEM block")
 	}
 	var k jose.JSONWebKey
 	switch block.Type {
@@ -100,10 +100,10 @@ func parsePublic(b []byte) (jose.JSONWebKey, error) {
 		}
 		k.Key = cert.PublicKey
 	default:
-		return k, fmt.Errorf("it holds a %s, expected a PUBLIC KEY or a CERTIFICATE", strings.ToLower(block.Type))
+		return k, fmt.Errorf("contains a %s, expected a PUBLIC KEY or a CERTIFICATE", strings.ToLower(block.Type))
 	}
 	if !serves(&k) {
-		return k, errors.New("the key is of no kind that tokens are signed with, or too short")
+		return k, errors.New("unsupported key type, or the key is too short")
 	}
 	return k, nil
 }
@@ -118,10 +118,10 @@ func parseSet(b []byte) ([]jose.JSONWebKey, error) {
 		Keys []json.RawMessage `json:"keys"`
 	}
 	if err := json.Unmarshal(b, &raw); err != nil {
-		return nil, errors.New("it is no JWK set")
+		return nil, errors.New("not a JWK set")
 	}
 	if len(raw.Keys) > maxKeys {
-		return nil, fmt.Errorf("it holds %d keys, more than %d", len(raw.Keys), maxKeys)
+		return nil, fmt.Errorf("contains %d keys, at most %d are allowed", len(raw.Keys), maxKeys)
 	}
 	var out []jose.JSONWebKey
 	for _, r := range raw.Keys {
@@ -131,7 +131,7 @@ func parseSet(b []byte) ([]jose.JSONWebKey, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, errors.New("it holds no public key that tokens can be signed with")
+		return nil, errors.New("contains no usable public key")
 	}
 	return out, nil
 }
@@ -175,14 +175,14 @@ func (s *keySet) find(ctx context.Context, id, algorithm string) ([]any, error) 
 	}
 	switch {
 	case len(found) > triedKeys:
-		return nil, bad("the token does not name its key, and too many could be it")
+		return nil, bad("the token has no kid, and too many keys could match")
 	case len(found) > 0:
 		return found, nil
 	}
 	if _, blind := s.lacking(); blind {
 		return nil, ErrNoKeySet
 	}
-	return nil, bad("the token names no known key")
+	return nil, bad("the kid of the token is unknown")
 }
 
 // look returns the keys for an algorithm. For a token that names a key these are the keys with that
@@ -318,9 +318,9 @@ func (s *keySet) lacking() (what string, blind bool) {
 	defer s.mu.Unlock()
 	switch {
 	case len(s.keys) == 0:
-		return "the key set of auth.jwt was not read yet: no token can be verified", true
+		return "the key set of auth.jwt is not loaded yet: no token can be verified", true
 	case s.err != nil:
-		return "the key set of auth.jwt cannot be read: the one read before is used", false
+		return "the key set of auth.jwt cannot be read: the previous one stays in use", false
 	}
 	return "", false
 }

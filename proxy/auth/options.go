@@ -104,7 +104,7 @@ func (o VirtualOptions) check(p *option.Problems) {
 		return // the section is empty, even of defaults
 	}
 	if o.File != "" && o.Redis {
-		p.Addf("virtual.redis", "virtual keys are kept in a file or in redis, not in both")
+		p.Addf("virtual.redis", "file and redis are mutually exclusive")
 	}
 	option.Between(p, "virtual.max", o.Max, 1, mostVirtual)
 	option.Between(p, "virtual.refresh", time.Duration(o.Refresh), soonestLook, latestLook)
@@ -194,12 +194,12 @@ func (o Options) Validate() error {
 	case ModeNone:
 	case ModeKeys:
 		if len(o.Keys) == 0 && !o.Virtual.On() {
-			p.Addf("keys", "mode keys needs at least one, or virtual keys")
+			p.Addf("keys", "mode keys requires at least one key, or auth.virtual")
 		}
 	case ModeJWT:
 		o.JWT.check(&p, "jwt")
 	default:
-		p.Addf("mode", "%q is none of %q, %q, %q", o.Mode, ModeNone, ModeKeys, ModeJWT)
+		p.Addf("mode", "%q is not one of %q, %q, %q", o.Mode, ModeNone, ModeKeys, ModeJWT)
 	}
 	seen := option.Unique{}
 	hashes := option.Unique{}
@@ -213,7 +213,7 @@ func (o Options) Validate() error {
 			continue
 		}
 		if sum := [sha256.Size]byte(b); sum == sha256.Sum256(nil) || sum == sha256.Sum256([]byte("\n")) {
-			p.Addf(at+".sha256", "it is the hash of an empty text; the key was not set where it was made")
+			p.Addf(at+".sha256", "this is the hash of an empty string: the key was not set when the hash was computed")
 		}
 		hashes.Check(&p, at+".sha256", strings.ToLower(k.SHA256))
 	}
@@ -235,7 +235,7 @@ func (k *KeyOptions) checkGrants(p *option.Problems, prefix string) {
 	p.Name(prefix+"name", k.Name)
 	for _, f := range [...]struct{ field, value string }{{"tenant", k.Tenant}, {"role", k.Role}} {
 		if _, ok := word(f.value); !ok && f.value != "" {
-			p.Addf(prefix+f.field, "it is longer than %d bytes, or holds control characters", maxWord)
+			p.Addf(prefix+f.field, "must have at most %d bytes and no control characters", maxWord)
 		}
 	}
 	k.Rate.check(p, prefix)

@@ -111,7 +111,7 @@ func (o ModelOptions) Validate() error {
 	o.Price.Check(&p, "price")
 	o.Budget.Check(&p, "budget")
 	if o.Budget.USD > 0 && !o.Price.Known() {
-		p.Addf("budget.usd", "a model without a price costs nothing: the budget needs one")
+		p.Addf("budget.usd", "the model has no price, so the budget cannot count it: set a price")
 	}
 	choose.CheckSkills(&p, o.Skills, o.SkillsFrom)
 	o.Reasoning.Check(&p, "reasoning")
@@ -119,7 +119,7 @@ func (o ModelOptions) Validate() error {
 	switch o.StreamUsage {
 	case "", usageAuto, UsageAlways, UsageNever:
 	default:
-		p.Addf("stream_usage", "%q is none of %s, %s, %s", o.StreamUsage, usageAuto, UsageAlways, UsageNever)
+		p.Addf("stream_usage", "%q is not one of %s, %s, %s", o.StreamUsage, usageAuto, UsageAlways, UsageNever)
 	}
 	switch o.Messages {
 	case "", messagesTranslate, MessagesPass:

@@ -101,14 +101,14 @@ type ExceededError struct {
 func (e *ExceededError) Error() string {
 	if e.Wait == 0 {
 		return fmt.Sprintf(
-			"Request too expensive: it may cost %s, and the budget %s is %s a %s.",
+			"Request too expensive: it may cost %s, but budget %s is %s per %s.",
 			dollars(e.Asked),
 			e.Budget.Name,
 			dollars(e.Budget.USD),
 			e.Budget.Period,
 		)
 	}
-	return fmt.Sprintf("Budget %s exceeded: %s a %s, %s spent or reserved, %s requested. It resets at %s.",
+	return fmt.Sprintf("Budget %s exceeded: limit %s per %s, %s spent or reserved, %s requested. It resets at %s.",
 		e.Budget.Name, dollars(e.Budget.USD), e.Budget.Period, dollars(e.Taken), dollars(e.Asked),
 		e.Resets.Format(time.RFC3339))
 }
@@ -324,7 +324,7 @@ func (k *Keeper) ask(ctx context.Context, r *Reservation) (taken []int64, fits, 
 	}
 	k.mu.Unlock()
 	if lost != nil {
-		k.log.LogAttrs(ctx, slog.LevelWarn, "redis has lost what was spent of budgets, and is told again", lost...)
+		k.log.LogAttrs(ctx, slog.LevelWarn, "redis lost the spending of budgets; it is written again", lost...)
 	}
 	return taken, fits, true
 }

@@ -26,7 +26,7 @@ func (o Options) Check(p *option.Problems, at string) {
 	switch Period(o.Period) {
 	case "", Day, Month:
 	default:
-		p.Addf(at+".period", "%q is none of %s, %s", o.Period, Day, Month)
+		p.Addf(at+".period", "%q is not one of %s, %s", o.Period, Day, Month)
 	}
 }
 
@@ -59,10 +59,10 @@ func (o SoftOptions) Check(p *option.Problems, at string) {
 	switch o.Then {
 	case "", thenCheaper, thenLessEffort, thenBoth:
 	default:
-		p.Addf(at+".then", "%q is none of %s, %s, %s", o.Then, thenCheaper, thenLessEffort, thenBoth)
+		p.Addf(at+".then", "%q is not one of %s, %s, %s", o.Then, thenCheaper, thenLessEffort, thenBoth)
 	}
 	if o.Then != "" && o.At == 0 {
-		p.Addf(at+".at", "a share is required: then alone does nothing")
+		p.Addf(at+".at", "required: without a share, then has no effect")
 	}
 }
 

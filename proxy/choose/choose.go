@@ -60,7 +60,7 @@ const (
 	leftSkills  = "its quality is not known"
 	leftQuality = "its quality is below the margin"
 	leftPrice   = "its price is not known"
-	leftSpeed   = "no answer of it was observed yet"
+	leftSpeed   = "no response of it has been measured yet"
 )
 
 // assumedCompletion is the response length, in tokens, of a model without any response yet. It is

@@ -10,7 +10,7 @@ import (
 )
 
 // ErrOff means that contexts are disabled.
-var ErrOff = errors.New("contexts are turned off")
+var ErrOff = errors.New("contexts are disabled")
 
 // notMadeError is an error of the storage while a context is being created.
 type notMadeError struct{ error }
@@ -40,13 +40,13 @@ func Wire(err error) *openai.Error {
 	is := openai.Refusal
 	switch {
 	case errors.Is(err, ErrOff):
-		return is(http.StatusNotFound, "contexts_disabled", "", "contexts are turned off on this server")
+		return is(http.StatusNotFound, "contexts_disabled", "", "contexts are disabled on this server")
 	case errors.As(err, &bad):
 		return is(http.StatusBadRequest, "", bad.Field, bad.Error())
 	case errors.As(err, &version):
 		return is(http.StatusNotFound, "context_not_found", "", version.Error())
 	case errors.Is(err, memory.ErrNotFound):
-		return is(http.StatusNotFound, "context_not_found", "", "there is no such context")
+		return is(http.StatusNotFound, "context_not_found", "", "no such context")
 	case errors.Is(err, memory.ErrExpired):
 		return is(http.StatusGone, "context_expired", "", "the context has expired")
 	case errors.As(err, &conflict):
@@ -54,15 +54,15 @@ func Wire(err error) *openai.Error {
 	case errors.As(err, &quota):
 		return is(http.StatusRequestEntityTooLarge, "context_quota", "", quota.Error())
 	case errors.Is(err, memory.ErrFull):
-		return is(http.StatusInsufficientStorage, "context_store_full", "", "there is no room left for contexts")
+		return is(http.StatusInsufficientStorage, "context_store_full", "", "no space is left for contexts")
 	case errors.Is(err, memory.ErrNoRemote):
 		return is(http.StatusConflict, "context_tier_unavailable", "to",
-			"tier l3 is Redis, and this server has none (memory.redis); l2 is packed in RAM")
+			"tier l3 requires Redis (memory.redis), which is not configured; l2 is compressed in memory")
 	case errors.As(err, &notMade):
 		return is(http.StatusServiceUnavailable, "context_unavailable", "",
-			"the context cannot be stored now; with durability best_effort it is kept in memory until it can be")
+			"the context cannot be stored at the moment; with durability best_effort it stays in memory until it can be")
 	case errors.As(err, &away):
-		return is(http.StatusServiceUnavailable, "context_unavailable", "", "the context cannot be reached now")
+		return is(http.StatusServiceUnavailable, "context_unavailable", "", "the context is not reachable at the moment")
 	}
 	return nil
 }

@@ -13,8 +13,8 @@ func TestAContextThatCannotBeStoredIsNotCalledOutOfReach(t *testing.T) {
 	t.Parallel()
 	away := &memory.UnavailableError{RetryAfter: time.Second, Err: errors.New("redis")}
 	for want, err := range map[string]error{
-		"durability best_effort": notMade(away, &memory.Draft{}),
-		"cannot be reached now":  notMade(away, &memory.Draft{Parent: memory.Ref{ID: "ctx_a"}}),
+		"durability best_effort":      notMade(away, &memory.Draft{}),
+		"not reachable at the moment": notMade(away, &memory.Draft{Parent: memory.Ref{ID: "ctx_a"}}),
 	} {
 		e := Wire(err)
 		if e.Status != 503 || e.Code != "context_unavailable" ||

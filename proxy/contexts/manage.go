@@ -99,7 +99,7 @@ func (s *Service) draft(r *Request, in *createBody) (memory.Draft, error) {
 	if in.Parent != "" {
 		ref, ok := openai.ParseContextRef(in.Parent)
 		if !ok {
-			return d, openai.Invalid("parent", "parent must be a context's id, as ctx_a or ctx_a@3")
+			return d, openai.Invalid("parent", "parent must be a context id, such as ctx_a or ctx_a@3")
 		}
 		d.Parent = memory.Ref{ID: ref.ID, Version: ref.Version}
 	}
@@ -114,7 +114,7 @@ func (s *Service) draft(r *Request, in *createBody) (memory.Draft, error) {
 func errNoWarmer(param string) error {
 	return &openai.Error{
 		Status: http.StatusNotImplemented, Type: openai.TypeInvalidRequest, Param: param, Code: "warm_not_supported",
-		Message: "contexts are not warmed here",
+		Message: "warming contexts is not supported on this server",
 	}
 }
 
@@ -211,7 +211,7 @@ func (s *Service) patch(ctx context.Context, w http.ResponseWriter, r *Request, 
 	}
 	if in.Version < 0 || in.Version > 0 && ref.Version > 0 && in.Version != ref.Version {
 		return openai.Invalid("version",
-			"version must be a positive number, and the one of the path where that names one")
+			"version must be a positive number, and the same as in the path if the path names one")
 	}
 	ref.Version = max(ref.Version, in.Version)
 	var err error
@@ -221,7 +221,7 @@ func (s *Service) patch(ctx context.Context, w http.ResponseWriter, r *Request, 
 	changes := in.Name != nil || in.TTL > 0 || in.Fixed != nil || in.Pin != nil || in.Hints != nil
 	switch {
 	case in.Append != nil && changes:
-		return openai.Invalid("append", "append stands alone: other changes are a request of their own")
+		return openai.Invalid("append", "append cannot be combined with other changes: send them in a separate request")
 	case in.Append == nil && !changes:
 		return openai.Invalid("", "the body must be "+patchForm)
 	}
@@ -278,13 +278,13 @@ func (s *Service) expected(ctx context.Context, r *Request, ref memory.Ref) (int
 		}
 	}
 	return 0, openai.Refusal(http.StatusConflict, "context_version_conflict", "If-Match",
-		"the context has another content than If-Match says; it is at version "+strconv.Itoa(c.Version))
+		"If-Match does not match the current content; the context is at version "+strconv.Itoa(c.Version))
 }
 
 // remove serves DELETE /v1/contexts/{id}.
 func (s *Service) remove(ctx context.Context, w http.ResponseWriter, r *Request, ref memory.Ref) error {
 	if ref.Version != 0 {
-		return openai.Invalid("", "a context is deleted with all its versions: name it without one")
+		return openai.Invalid("", "a context is deleted with all its versions: omit the version")
 	}
 	if err := s.store.Delete(ctx, r.Owner, ref); err != nil {
 		return err

@@ -32,7 +32,7 @@ func (s *Service) setFacts(ctx context.Context, w http.ResponseWriter, r *Reques
 		return err
 	}
 	if in.Facts == nil {
-		return openai.Invalid("facts", "facts is required; an empty list takes them away")
+		return openai.Invalid("facts", "facts is required; an empty list removes all facts")
 	}
 	c, err := s.store.SetFacts(ctx, r.Owner, ref, *in.Facts)
 	if err != nil {
@@ -76,7 +76,7 @@ const mostSession = 1 << 10
 // inSession returns the owner within the session in the path.
 func (r *Request) inSession() (memory.Owner, error) {
 	if r.ID == "" || len(r.ID) > mostSession {
-		return r.Owner, openai.Invalid("session", "a session has a name of 1 to 1024 bytes")
+		return r.Owner, openai.Invalid("session", "the session name must have 1 to 1024 bytes")
 	}
 	o := r.Owner
 	o.Session = r.ID
@@ -97,7 +97,7 @@ func (s *Service) setSessionFacts(ctx context.Context, w http.ResponseWriter, r 
 		return err
 	}
 	if in.Facts == nil {
-		return openai.Invalid("facts", "facts is required; an empty list takes them away")
+		return openai.Invalid("facts", "facts is required; an empty list removes all facts")
 	}
 	if err := s.store.SetSessionFacts(ctx, owner, *in.Facts, time.Duration(in.TTL)); err != nil {
 		return err

@@ -31,7 +31,7 @@ func readBody(body []byte, into any, form string) error {
 	var value *valueError
 	switch {
 	case errors.Is(err, json.ErrUnknownName):
-		return openai.Invalid(param, param+" is unknown; the body must be "+form)
+		return openai.Invalid(param, param+" is not a known field; the body must be "+form)
 	case errors.Is(err, jsontext.ErrDuplicateName):
 		return openai.Invalid(param, param+" is given twice")
 	case errors.As(err, &value):
@@ -39,7 +39,7 @@ func readBody(body []byte, into any, form string) error {
 	case param == "":
 		return openai.Invalid("", "the body must be "+form)
 	}
-	return openai.Invalid(param, param+" is not of the type that it has to be; the body must be "+form)
+	return openai.Invalid(param, param+" has the wrong type; the body must be "+form)
 }
 
 // valueError is the error of a member with an invalid value.
@@ -119,9 +119,9 @@ func (f *fact) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	}
 	switch {
 	case strings.TrimSpace(f.Text) == "":
-		return &valueError{"must hold a text that is not empty"}
+		return &valueError{"must contain a non-empty text"}
 	case f.Kind != "" && !slices.Contains(kinds(), f.Kind):
-		return &valueError{fmt.Sprintf("has the kind %.200q, which is none of %s", f.Kind, strings.Join(kinds(), ", "))}
+		return &valueError{fmt.Sprintf("has the unknown kind %.200q, expected one of %s", f.Kind, strings.Join(kinds(), ", "))}
 	}
 	return nil
 }
@@ -167,7 +167,7 @@ func wordOf(param, word string, known ...string) error {
 		return nil
 	}
 	return openai.Invalid(param,
-		fmt.Sprintf("%s is %.200q, which is none of %s", param, word, strings.Join(known, ", ")))
+		fmt.Sprintf("%s is %.200q, expected one of %s", param, word, strings.Join(known, ", ")))
 }
 
 func unknownModel(i int, name string) error {

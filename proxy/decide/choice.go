@@ -162,11 +162,11 @@ func (d *Decision) tooLong(prompt *choose.Prompt, cs []choose.Candidate) error {
 	out.Message = fmt.Sprintf("This model's maximum context length is %d tokens, and the prompt has ",
 		largest.Window)
 	if n, ok := prompt.Counted[largest.Name]; ok && n > largest.Window {
-		out.Message += fmt.Sprintf("%d by its tokenizer.", n)
+		out.Message += fmt.Sprintf("%d, counted by its tokenizer.", n)
 	} else {
-		out.Message += fmt.Sprintf("at least %d: no tokenizer has tokens of more than %d bytes.",
+		out.Message += fmt.Sprintf("at least %d: a token has at most %d bytes.",
 			prompt.Least, longestToken)
 	}
-	out.Message += " Shorten it, or ask for a model with a larger window."
+	out.Message += " Shorten the prompt or use a model with a larger context window."
 	return out
 }

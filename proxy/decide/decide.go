@@ -460,12 +460,12 @@ func (b *Base) First(r choose.Request, who *auth.Principal) string {
 // WhySkipped explains why a signal that the rules mention was not computed.
 func (d *Decision) WhySkipped(k signal.Kind) string {
 	if d.Dropped.Has(k) {
-		return "cancelled: others came in first and settled the conditions"
+		return "cancelled: other signals had already decided the conditions"
 	}
 	wanted := false
 	for _, r := range d.Program.Routes() {
 		if r.Kinds.Has(k) {
-			return "not needed to settle any condition"
+			return "not needed to decide any condition"
 		}
 		wanted = wanted || r.Wants.Has(k)
 		if r.Name == d.Route {
@@ -473,7 +473,7 @@ func (d *Decision) WhySkipped(k signal.Kind) string {
 		}
 	}
 	if wanted {
-		return "wanted only by actions of routes that were not taken"
+		return "used only by actions of routes that did not apply"
 	}
-	return "read only by routes behind " + d.Route
+	return "used only by routes after " + d.Route
 }

@@ -57,8 +57,8 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 	//nolint:exhaustive // the rest read as internal does
 	for why, want := range map[signal.Reason]string{
 		signal.ReasonNoModel:  "the signal pii is not available: no model that computes it is loaded",
-		signal.ReasonNoText:   "the request holds nothing that can be read as text",
-		signal.ReasonNone:     "a part of the request could not be read",
+		signal.ReasonNoText:   "the request contains no readable text",
+		signal.ReasonNone:     "part of the request could not be read",
 		signal.ReasonInternal: "at the moment (internal)",
 	} {
 		d := &Decision{

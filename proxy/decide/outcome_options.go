@@ -71,7 +71,7 @@ func DefaultOutcomeOptions() OutcomeOptions {
 func (o OutcomeOptions) Validate() error {
 	var p option.Problems
 	if words := []string{learnOff, LearnFeedback, LearnAll}; !slices.Contains(words, o.Learn) {
-		p.Addf("learn", "%q is none of off, feedback and all", o.Learn)
+		p.Addf("learn", "%q is not one of off, feedback and all", o.Learn)
 	}
 	for _, c := range []struct {
 		field  string

@@ -60,9 +60,9 @@ func (x *Param) Problem() string {
 	case x.Name == "":
 		return "a name is required"
 	case x.Name == FieldSalt:
-		return FieldSalt + " is made here, from the caller's tenant: nobody may choose another's"
+		return FieldSalt + " is set by the proxy from the tenant of the caller and cannot be chosen"
 	case !slices.Contains(engineFields(), x.Name) && !headers.Engine(x.Name):
-		return fmt.Sprintf("%.200q is none of %s", x.Name, strings.Join(Params(), ", "))
+		return fmt.Sprintf("%.200q is not one of %s", x.Name, strings.Join(Params(), ", "))
 	}
 	return ""
 }
@@ -128,7 +128,7 @@ func (s *Controls) Check(who *auth.Principal, req *openai.Request) error {
 		if at == "" || slices.Contains(s.fields[name], who.Role) {
 			continue
 		}
-		message := name + " steers the model server, which callers of this role may not do here"
+		message := name + " controls the model server, which your role is not allowed to do"
 		if name == "request_id" || name == "rid" {
 			message += "; the header X-Request-Id names a request"
 		}

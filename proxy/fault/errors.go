@@ -20,39 +20,39 @@ import (
 
 // ErrStopped is the cause with which a request's context is cancelled when the process ends and no
 // longer waits for the request. Unlike a client that has disconnected, this client gets an error.
-var ErrStopped = errors.New("the process ends")
+var ErrStopped = errors.New("the process is shutting down")
 
 // Errors without details. Wire has their statuses.
 var (
-	ErrClientGone        = errors.New("client went away")
-	ErrClientStalled     = errors.New("client did not read its answer")
+	ErrClientGone        = errors.New("client disconnected")
+	ErrClientStalled     = errors.New("client stopped reading the response")
 	ErrBodyTooLarge      = errors.New("request body too large")
 	ErrBodyTimeout       = errors.New("request body did not arrive in time")
 	ErrBodyBroken        = errors.New("request body is malformed")
-	ErrNoModelAllowed    = errors.New("no model that the caller may use")
-	ErrForbidden         = errors.New("role may not do this")
+	ErrNoModelAllowed    = errors.New("no model is allowed for the caller")
+	ErrForbidden         = errors.New("role is not allowed to do this")
 	ErrTooManyBytes      = errors.New("too many bytes in flight")
 	ErrManyHeaders       = errors.New("too many headers")
-	ErrMedia             = errors.New("a coding or a character set that is not read")
+	ErrMedia             = errors.New("unsupported content encoding or charset")
 	ErrNoRoute           = errors.New("no such path")
 	ErrMethod            = errors.New("method not allowed")
 	ErrNoEndpoint        = errors.New("no healthy endpoint")
 	ErrEndpointsFull     = errors.New("every endpoint is full")
-	ErrAsleep            = errors.New("every endpoint that is up is asleep")
-	ErrSignalUnavailable = errors.New("a needed signal is unknown")
+	ErrAsleep            = errors.New("every endpoint that is up is asleep or paused")
+	ErrSignalUnavailable = errors.New("a required signal is unknown")
 	ErrOverloaded        = errors.New("signals were not ready in time")
-	ErrNotRedacted       = errors.New("personal data is not known")
+	ErrNotRedacted       = errors.New("personal data could not be detected")
 	ErrPanicked          = errors.New("panic")
 	ErrNoProgress        = errors.New("no progress in time")
 	// ErrUncheckable means that the guard must check the response and cannot.
-	ErrUncheckable = &UnusableError{"a body that cannot be checked"}
+	ErrUncheckable = &UnusableError{"the guard cannot check this body"}
 )
 
 // NoRouteError is an ErrNoRoute for which the intended path is known.
 type NoRouteError struct{ Meant string }
 
 // Error suggests the intended path.
-func (e *NoRouteError) Error() string { return "no such path, but " + e.Meant }
+func (e *NoRouteError) Error() string { return "no such path, did you mean " + e.Meant }
 
 // Is matches ErrNoRoute.
 func (*NoRouteError) Is(target error) bool { return target == ErrNoRoute }
@@ -111,18 +111,18 @@ func (e *SignalError) message() string {
 		what = "the signals " + strings.Join(e.Signals, ", ") + " are"
 	}
 	what += " not available"
-	const ending = "; this request's route lets nothing pass without, and nothing was sent to a model"
+	const ending = "; the route of this request fails closed, so nothing was sent to a model"
 	switch e.Reason { //nolint:exhaustive // the other reasons are temporary
 	case signal.ReasonNoModel:
 		if e.Away {
-			return what + ": the model for it does not answer at the moment" + ending + ". Try again later"
+			return what + ": the model that computes it does not respond" + ending + ". Try again later"
 		}
-		return what + ": no model computes it here" + ending +
-			". The operator of this server finds what is missing in its log and under /readyz"
+		return what + ": no model that computes it is loaded" + ending +
+			". The server's log and /readyz name the cause"
 	case signal.ReasonNoText:
-		return what + ": the request holds nothing that can be read as text" + ending
+		return what + ": the request contains no readable text" + ending
 	case signal.ReasonNone:
-		return what + ": a part of the request could not be read" + ending + ". Try again later"
+		return what + ": part of the request could not be read" + ending + ". Try again later"
 	}
 	return what + " at the moment (" + string(e.Reason) + ")" + ending + ". Try again later"
 }
@@ -153,11 +153,11 @@ func (e *LateError) message() string {
 	if len(e.Signals) > 1 {
 		what = "the signals " + strings.Join(e.Signals, ", ") + " were"
 	}
-	why := "this server has more to read than it can at the moment"
+	why := "the server is overloaded"
 	if e.Bytes > 0 {
-		why = fmt.Sprintf("this server was too busy to read all %d bytes of text", e.Bytes)
+		why = fmt.Sprintf("the server was too busy to read all %d bytes of text", e.Bytes)
 	}
-	return fmt.Sprintf("%s not ready in time: %s; this request's route lets nothing pass without, and nothing was sent "+
+	return fmt.Sprintf("%s not ready in time: %s; the route of this request fails closed, so nothing was sent "+
 		"to a model. Try again in %d s", what, why, e.retryAfter())
 }
 
@@ -174,7 +174,7 @@ func (e *UnknownModelError) Error() string {
 		return text + fmt.Sprintf("; did you mean %q?", best)
 	}
 	if len(e.Known) > 0 {
-		text += "; GET /v1/models lists what may be asked for"
+		text += "; GET /v1/models lists the available models"
 	}
 	return text
 }
@@ -215,7 +215,7 @@ func (e *ConnectError) Unwrap() error { return e.Err }
 type NoResponseError struct{ Err error }
 
 // Error includes the cause.
-func (e *NoResponseError) Error() string { return "no answer: " + e.Err.Error() }
+func (e *NoResponseError) Error() string { return "no response: " + e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *NoResponseError) Unwrap() error { return e.Err }
@@ -235,7 +235,7 @@ func (*BodyTooLargeError) Unwrap() error { return ErrBodyTooLarge }
 type UnusableError struct{ Problem string }
 
 // Error includes the problem.
-func (e *UnusableError) Error() string { return "unusable answer: " + e.Problem }
+func (e *UnusableError) Error() string { return "unusable response: " + e.Problem }
 
 // CredentialsError reports an endpoint that refuses the credentials configured for it.
 type CredentialsError struct{ Model, Endpoint string }
@@ -243,14 +243,14 @@ type CredentialsError struct{ Model, Endpoint string }
 // Error omits the server's message, which may quote the credentials.
 func (e *CredentialsError) Error() string {
 	return "endpoint " + strconv.Quote(e.Endpoint) + " of model " + strconv.Quote(e.Model) +
-		" refused the proxy's credentials"
+		" rejected the proxy's credentials"
 }
 
 // InterruptedError reports a response that broke off after the client had received a part of it.
 type InterruptedError struct{ Err error }
 
 // Error includes the cause.
-func (e *InterruptedError) Error() string { return "answer cut: " + e.Err.Error() }
+func (e *InterruptedError) Error() string { return "response interrupted: " + e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *InterruptedError) Unwrap() error { return e.Err }
@@ -282,7 +282,7 @@ const codeTooLarge = "request_too_large"
 // that needs its text. A retry cannot succeed.
 func Unreadable(param string) error {
 	return openai.Invalid(param,
-		param+" is given as token ids or vectors, and this request's route needs its text: send text")
+		param+" contains token ids or vectors, but the route of this request needs text: send text")
 }
 
 // TooLongError reports a prompt that does not fit into the context window of any candidate model.
@@ -296,13 +296,13 @@ func (*TooLongError) Error() string { return "prompt longer than any context win
 
 // wire returns the API error.
 func (e *TooLongError) wire() *openai.Error {
-	message := cmp.Or(e.Message, "the prompt is longer than the context window of every model it could go to")
+	message := cmp.Or(e.Message, "the prompt exceeds the context window of every model that it could be sent to")
 	return openai.Refusal(http.StatusBadRequest, CodeTooLong, e.Param, message)
 }
 
 // ErrBusy refuses to warm a context when other requests would have to wait for it.
 var ErrBusy = openai.Refusal(http.StatusServiceUnavailable, "overloaded", "",
-	"the model servers are busy; contexts are read ahead only where nobody waits")
+	"the model servers are busy; a context is warmed only while no other request waits")
 
 // WarmRefusedError reports a model server that refused a request to warm a context.
 type WarmRefusedError struct {
@@ -329,7 +329,7 @@ func (e *WarmRefusedError) wire() *openai.Error {
 		code = CodeUpstream
 	}
 	says := "the server of model " + strconv.Quote(e.Model) +
-		" refused to read the context with status " + strconv.Itoa(e.Status)
+		" rejected the context with status " + strconv.Itoa(e.Status)
 	if e.Message != "" {
 		says += ": " + strconv.Quote(e.Message)
 	}

@@ -117,12 +117,12 @@ func TestABodyThatDidNotArriveMayBeSentAgain(t *testing.T) {
 
 func TestWhatWasLateIsNamedWithTheWait(t *testing.T) {
 	t.Parallel()
-	const ending = "; this request's route lets nothing pass without, and nothing was sent to a model. Try again in "
+	const ending = "; the route of this request fails closed, so nothing was sent to a model. Try again in "
 	for want, late := range map[string]*LateError{
-		"the signal pii was not ready in time: this server has more to read than it can at the moment" + ending + "1 s": {
+		"the signal pii was not ready in time: the server is overloaded" + ending + "1 s": {
 			Signals: []string{"pii"},
 		},
-		"the signals pii, jailbreak were not ready in time: this server was too busy to read all 100000 bytes of text" +
+		"the signals pii, jailbreak were not ready in time: the server was too busy to read all 100000 bytes of text" +
 			ending + "3 s": {Signals: []string{"pii", "jailbreak"}, Bytes: 100_000},
 	} {
 		if got := Wire(late, "").Message; got != want {

@@ -40,7 +40,7 @@ func Wire(err error, id string) *openai.Error {
 	}
 	if errors.Is(err, ErrStopped) {
 		return openai.Refusal(http.StatusServiceUnavailable, "server_shutdown", "",
-			"this server is being stopped, and the request took longer than it may wait for")
+			"the server is shutting down and the request did not finish in time; send it again")
 	}
 	if e := refusal(err); e != nil {
 		return e
@@ -83,15 +83,15 @@ func refusal(err error) *openai.Error {
 	switch {
 	case errors.As(err, &header):
 		return openai.Refusal(http.StatusBadRequest, "", "",
-			"the header "+header.Name+" is given twice or with an underscore")
+			"the header "+header.Name+" is repeated, or its name contains an underscore")
 	case errors.As(err, &large):
 		return openai.Refusal(http.StatusRequestEntityTooLarge, codeTooLarge, "",
-			fmt.Sprintf("the request body is larger than this server accepts: more than %d bytes", large.Limit))
+			fmt.Sprintf("the request body exceeds the limit of %d bytes", large.Limit))
 	case errors.Is(err, ErrBodyTimeout):
-		return openai.Refusal(http.StatusRequestTimeout, "", "", "the request body did not arrive in time")
+		return openai.Refusal(http.StatusRequestTimeout, "", "", "timed out while reading the request body")
 	case errors.Is(err, ErrMedia):
 		return openai.Refusal(http.StatusUnsupportedMediaType, "", "",
-			"the request body must be sent as it is and in UTF-8: without Content-Encoding, and with no other "+
+			"unsupported encoding of the request body: send UTF-8 without Content-Encoding and without another "+
 				"charset in Content-Type")
 	case errors.Is(err, ErrBodyBroken):
 		return openai.Refusal(http.StatusBadRequest, "", "", "the request body could not be read")
@@ -102,28 +102,28 @@ func refusal(err error) *openai.Error {
 		return openai.Refusal(http.StatusUnauthorized, "invalid_api_key", "", "Incorrect API key provided.")
 	case errors.Is(err, auth.ErrNoKeySet):
 		return openai.Refusal(http.StatusServiceUnavailable, "auth_unavailable", "",
-			"keys and tokens cannot be verified at the moment")
+			"API keys and tokens cannot be verified at the moment; try again later")
 	case errors.Is(err, ErrNoModelAllowed):
 		return openai.Refusal(http.StatusForbidden, "model_not_allowed", "model",
-			"none of the models that this request could go to may be used with these credentials")
+			"these credentials do not permit any of the models that this request could be sent to")
 	case errors.Is(err, ErrForbidden):
-		return openai.Refusal(http.StatusForbidden, "insufficient_permissions", "", "your role may not use this")
+		return openai.Refusal(http.StatusForbidden, "insufficient_permissions", "", "your role is not allowed to use this endpoint")
 	case errors.As(err, &elsewhere):
 		return openai.Refusal(
 			http.StatusNotFound,
 			"",
 			"",
-			"there is nothing at this path, but at "+elsewhere.Meant+": see the base URL of the client",
+			"unknown path; did you mean "+elsewhere.Meant+"? Check the base URL of the client",
 		)
 	case errors.As(err, &unserved):
 		return openai.Refusal(
 			http.StatusNotFound, "", "",
-			"this proxy does not serve "+unserved.Path+" of the API: ask the model server itself",
+			unserved.Path+" is not supported by this proxy; send the request to the model server directly",
 		)
 	case errors.Is(err, ErrNoRoute):
-		return openai.Refusal(http.StatusNotFound, "", "", "there is nothing at this path")
+		return openai.Refusal(http.StatusNotFound, "", "", "unknown path")
 	case errors.Is(err, ErrMethod):
-		return openai.Refusal(http.StatusMethodNotAllowed, "", "", "this path does not take this method")
+		return openai.Refusal(http.StatusMethodNotAllowed, "", "", "method not allowed for this path")
 	case errors.As(err, &exceeded):
 		return &openai.Error{
 			Status: http.StatusTooManyRequests, Type: "rate_limit_error", Code: "rate_limit_exceeded",
@@ -136,10 +136,10 @@ func refusal(err error) *openai.Error {
 		}
 	case errors.Is(err, ErrTooManyBytes):
 		return openai.Refusal(http.StatusServiceUnavailable, "overloaded", "",
-			"too many bytes of requests are held at the moment")
+			"the server is overloaded: too many bytes of requests in memory; try again later")
 	case errors.Is(err, ErrManyHeaders):
 		return openai.Refusal(http.StatusRequestHeaderFieldsTooLarge, "", "",
-			"the request has more headers than this server accepts")
+			"the request headers exceed the limit of this server")
 	case errors.As(err, &unknown):
 		return openai.Refusal(http.StatusNotFound, "model_not_found", "model", unknown.Error())
 	case errors.As(err, &long):
@@ -167,38 +167,38 @@ func failure(err error, id string) *openai.Error {
 		return openai.Refusal(http.StatusServiceUnavailable, "signal_unavailable", "", lacking.message())
 	case errors.Is(err, ErrSignalUnavailable):
 		return openai.Refusal(http.StatusServiceUnavailable, "signal_unavailable", "",
-			"a signal that this request's route depends on is not available")
+			"a signal that the route of this request requires is not available")
 	case errors.Is(err, ErrNotRedacted), errors.Is(err, redact.ErrIncomplete):
 		return openai.Refusal(http.StatusServiceUnavailable, "signal_unavailable", "",
-			"this request's route replaces personal data, which could not be done; nothing was sent to a model")
+			"the route of this request redacts personal data, but redaction failed; nothing was sent to a model")
 	case errors.Is(err, ErrOverloaded):
 		return openai.Refusal(http.StatusServiceUnavailable, "overloaded", "",
-			"this request could not be classified in time")
+			"the request could not be classified in time; try again later")
 	case errors.Is(err, ErrUncheckable):
 		return openai.Refusal(http.StatusBadGateway, CodeUpstream, "",
-			"the model server's answer cannot be checked, and unchecked ones are withheld here")
+			"the guard cannot check the response of the model server, and unchecked responses are withheld")
 	case errors.Is(err, ErrEndpointsFull):
 		return openai.Refusal(http.StatusServiceUnavailable, "overloaded", "",
-			"every endpoint of this model has as many requests as it may have")
+			"all endpoints of this model are at their concurrency limit; try again later")
 	case errors.Is(err, ErrAsleep):
 		return openai.Refusal(http.StatusServiceUnavailable, "model_asleep", "",
-			"the servers of this model sleep or are paused, and answer nothing until they are woken up")
+			"all servers of this model are asleep or paused; they do not respond until they are woken up")
 	case errors.Is(err, ErrNoEndpoint):
 		return openai.Refusal(http.StatusServiceUnavailable, "no_endpoint", "", "no healthy endpoint serves this model")
 	case errors.As(err, &refused):
 		return refused.wire()
 	case errors.As(err, &barred):
 		return openai.Refusal(http.StatusBadGateway, "upstream_auth_failed", "",
-			"the model server did not accept the credentials that this server has for it; its operator finds which in the log")
+			"the model server rejected the credentials of this proxy; the proxy's log names the endpoint")
 	case isUpstream(err) && (errors.Is(err, ErrNoProgress) || errors.As(err, &timeout) && timeout.Timeout()):
 		return openai.Refusal(http.StatusGatewayTimeout, "upstream_timeout", "",
-			"the model server did not answer in time")
+			"the model server did not respond in time")
 	case errors.As(err, &misfit):
 		return openai.Refusal(http.StatusBadGateway, CodeUpstream, "",
-			"the model server sent a response that cannot be used")
+			"the model server sent an unusable response")
 	case isUpstream(err):
 		return openai.Refusal(http.StatusBadGateway, CodeUpstream, "",
-			"the model server could not be reached or broke off")
+			"the model server could not be reached or closed the connection early")
 	}
 	return openai.Refusal(http.StatusInternalServerError, "internal_error", "", "internal error, request "+id)
 }
@@ -246,8 +246,8 @@ func Late(text *signal.Text, patience time.Duration, name string) error {
 	if patience <= 0 || bytes <= most {
 		return &LateError{Signals: []string{name}, Bytes: bytes}
 	}
-	return TooLarge("", fmt.Sprintf("this request's route looks for personal data in all of its text, and %d bytes are "+
-		"longer than can be read in time: some %d are. Nothing was sent to a model", bytes, most))
+	return TooLarge("", fmt.Sprintf("the route of this request scans all of its text for personal data, and %d bytes are "+
+		"too many to scan in time: about %d are possible. Nothing was sent to a model", bytes, most))
 }
 
 // Length returns the size of a text in bytes.

@@ -47,13 +47,13 @@ func Parse(body []byte) (in Body, score float64, err error) {
 func (b *Body) score() (float64, error) {
 	switch {
 	case b.RequestID == "":
-		return 0, openai.Invalid("request_id", "the x-request-id of the answer is required")
+		return 0, openai.Invalid("request_id", "request_id is required: the x-request-id of the response")
 	case len(b.Label) > maxLabel:
-		return 0, openai.Invalid("label", "it has more than 128 bytes")
+		return 0, openai.Invalid("label", "label must have at most 128 bytes")
 	case b.Outcome != nil && b.Rating != "":
-		return 0, openai.Invalid("rating", "outcome and rating are both given: send one of them")
+		return 0, openai.Invalid("rating", "outcome and rating are mutually exclusive: send one of them")
 	case b.Outcome != nil && !(*b.Outcome >= 0 && *b.Outcome <= 1):
-		return 0, openai.Invalid("outcome", "a number between 0 and 1 is required")
+		return 0, openai.Invalid("outcome", "outcome must be a number between 0 and 1")
 	case b.Outcome != nil:
 		return *b.Outcome, nil
 	case b.Rating == "up":
@@ -61,7 +61,7 @@ func (b *Body) score() (float64, error) {
 	case b.Rating == "down":
 		return 0, nil
 	case b.Rating != "":
-		return 0, openai.Invalid("rating", "it is up or down")
+		return 0, openai.Invalid("rating", "rating must be up or down")
 	}
-	return 0, openai.Invalid("outcome", "outcome, a number between 0 and 1, or rating, up or down, is required")
+	return 0, openai.Invalid("outcome", "outcome (a number between 0 and 1) or rating (up or down) is required")
 }

@@ -60,7 +60,7 @@ func New(o Options, c Claims, m *telemetry.Metrics) (*Guard, error) {
 		c.Checker = numbers
 	}
 	if c.Lacking == nil {
-		c.Lacking = func() string { return "no model judges claims: the guard compares numbers alone" }
+		c.Lacking = func() string { return "no model judges claims: the guard compares only numbers" }
 	}
 	return &Guard{opts: o, Policy: o.policy(), Claims: c, metrics: m, verifying: make(chan struct{}, o.verifiers())}, nil
 }

@@ -66,7 +66,7 @@ func (o *Output) validate(p *option.Problems, at string) {
 	}
 	option.Between(p, at+".min_score", o.MinScore, 0, 1)
 	if modes := Modes()[1:]; o.Action != "" && !slices.Contains(modes, o.Action) {
-		p.Addf(at+".action", "%q is none of %s", o.Action, strings.Join(modes, ", "))
+		p.Addf(at+".action", "%q is not one of %s", o.Action, strings.Join(modes, ", "))
 	}
 }
 

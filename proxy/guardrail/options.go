@@ -125,14 +125,14 @@ func (o Options) Validate() error {
 	var p option.Problems
 	word := func(field, key, s string) {
 		if known := Words(key); !slices.Contains(known, s) {
-			p.Addf(field, "%q is none of %s", s, strings.Join(known, ", "))
+			p.Addf(field, "%q is not one of %s", s, strings.Join(known, ", "))
 		}
 	}
 	if o.Mode != "" {
 		word("mode", "mode", o.Mode)
 	}
 	if len(o.ActOn) == 0 {
-		p.Addf("act_on", "the list is empty; mode: observe acts on nothing")
+		p.Addf("act_on", "the list is empty; to act on nothing, set mode: observe")
 	}
 	seen := option.Unique{}
 	for i, v := range o.ActOn {

@@ -58,7 +58,7 @@ func ParseVerify(body []byte) (*VerifyBody, error) {
 	}
 	switch {
 	case in.Facts == nil:
-		return nil, openai.Invalid("facts", "facts is required; an empty list leaves every claim unchecked")
+		return nil, openai.Invalid("facts", "facts is required; with an empty list, every claim is unchecked")
 	case strings.TrimSpace(in.Answer) == "":
 		return nil, openai.Invalid("answer", "answer is required")
 	case len(*in.Facts) > MaxVerifyFacts:

@@ -270,7 +270,7 @@ func (r *Ring) ends(at time.Time, ttl option.Duration) (time.Time, error) {
 	case ttl == 0:
 		return at.UTC().Truncate(time.Second), nil
 	case !at.IsZero():
-		return at, &FieldError{"ttl", "expires_at says it already"}
+		return at, &FieldError{"ttl", "cannot be combined with expires_at"}
 	case ttl < 0 || time.Duration(ttl) > maxTTL:
 		return at, &FieldError{"ttl", fmt.Sprintf("%s is not between 0 and %s", ttl, maxTTL)}
 	}
@@ -354,14 +354,14 @@ func parseBody(b []byte, into any) error {
 	if bad, ok := errors.AsType[*json.SemanticError](err); ok {
 		switch {
 		case errors.Is(err, json.ErrUnknownName):
-			return &FieldError{at(bad.JSONPointer), "there is no such field here" + members(bad.GoType)}
+			return &FieldError{at(bad.JSONPointer), "unknown field" + members(bad.GoType)}
 		case bad.GoType != nil && bad.GoType.Name() == "Duration" && bad.Err != nil:
 			return &FieldError{at(bad.JSONPointer), bad.Err.Error()}
 		}
-		return &FieldError{at(bad.JSONPointer), "it cannot be " + kindOf(bad.JSONKind) + expected(bad.GoType)}
+		return &FieldError{at(bad.JSONPointer), "cannot be " + kindOf(bad.JSONKind) + expected(bad.GoType)}
 	}
 	if bad, ok := errors.AsType[*jsontext.SyntacticError](err); ok && errors.Is(err, jsontext.ErrDuplicateName) {
-		return &FieldError{at(bad.JSONPointer), "it is given twice"}
+		return &FieldError{at(bad.JSONPointer), "the field is repeated"}
 	}
 	return &FieldError{"", "the body is not a JSON object"}
 }
@@ -413,7 +413,7 @@ func answer(w http.ResponseWriter, status int, v any) error {
 	return nil
 }
 
-var errOff = errors.New("there are no virtual keys here: auth.virtual names neither a file nor redis")
+var errOff = errors.New("virtual keys are not enabled: auth.virtual sets neither file nor redis")
 
 // wire converts errors to API errors.
 func wire(err error) *openai.Error {
@@ -437,7 +437,7 @@ func wire(err error) *openai.Error {
 		{ErrConflict, http.StatusConflict, "key_conflict", "", ""},
 		{ErrTooMany, http.StatusConflict, "too_many_keys", "", ""},
 		{errBlind, http.StatusServiceUnavailable, "keys_unavailable", "", "the store of virtual keys could not be read " +
-			"since this replica started, so it knows none: try again"},
+			"since this replica started, so no key is known yet: try again"},
 		{ErrUnavailable, http.StatusServiceUnavailable, "keys_unavailable", "", "the store of virtual keys cannot be " +
 			"reached: list the keys to see whether the change was made, and try again"},
 	} {

@@ -5,13 +5,13 @@ import "testing"
 func TestAValueOfAnotherKindIsToldWhatTheFieldTakes(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
-		`{"rate":{"rpm":"60"}}`:         "rate.rpm: it cannot be this string, expected a whole number",
-		`{"budget":{"usd":"5"}}`:        "budget.usd: it cannot be this string, expected a number",
-		`{"models":"small"}`:            "models: it cannot be this string, expected a list",
-		`{"name":7}`:                    "name: it cannot be this number, expected a text",
-		`{"rate":60}`:                   "rate: it cannot be this number, expected an object",
-		`{"expires_at":"tomorrow"}`:     "expires_at: it cannot be this string, expected a time such as 2026-12-31T00:00:00Z",
-		`{"models":[{"name":"small"}]}`: "models.0: it cannot be an object, expected a text",
+		`{"rate":{"rpm":"60"}}`:         "rate.rpm: cannot be this string, expected a whole number",
+		`{"budget":{"usd":"5"}}`:        "budget.usd: cannot be this string, expected a number",
+		`{"models":"small"}`:            "models: cannot be this string, expected a list",
+		`{"name":7}`:                    "name: cannot be this number, expected a text",
+		`{"rate":60}`:                   "rate: cannot be this number, expected an object",
+		`{"expires_at":"tomorrow"}`:     "expires_at: cannot be this string, expected a time such as 2026-12-31T00:00:00Z",
+		`{"models":[{"name":"small"}]}`: "models.0: cannot be an object, expected a text",
 	} {
 		err := parseBody([]byte(body), new(createBody))
 		if err == nil || err.Error() != want {

@@ -109,7 +109,7 @@ func TestADamagedRecordLetsNobodyIn(t *testing.T) {
 		if status, _, _ := next.call(t, "POST", "", `{"name":"web"}`); status != 409 {
 			t.Errorf("%s: it was written over: %d", name, status)
 		}
-		if !strings.Contains(next.log.String(), "lets nobody in") {
+		if !strings.Contains(next.log.String(), "virtual key ignored") {
 			t.Errorf("%s: nobody is told", name)
 		}
 	}
@@ -179,7 +179,7 @@ func TestADamagedFileIsNoEmptyOne(t *testing.T) {
 	if what, _ := d.ring.Lacking(); what != "" {
 		t.Errorf("lacking %q", what)
 	}
-	if n := strings.Count(d.log.String(), "cannot be read: those"); n != 1 {
+	if n := strings.Count(d.log.String(), "cannot be read: known keys"); n != 1 {
 		t.Errorf("told %d times:\n%s", n, d.log)
 	}
 }

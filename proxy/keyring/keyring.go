@@ -31,11 +31,11 @@ type Store interface {
 
 // The errors of changes.
 var (
-	ErrNotFound    = errors.New("there is no such key")
+	ErrNotFound    = errors.New("no such key")
 	ErrTaken       = errors.New("the name is taken")
-	ErrConflict    = errors.New("the key was changed at the same time")
-	ErrTooMany     = errors.New("there are as many virtual keys as there may be")
-	ErrUnavailable = errors.New("virtual keys cannot be reached")
+	ErrConflict    = errors.New("the key was changed concurrently")
+	ErrTooMany     = errors.New("the maximum number of virtual keys is reached")
+	ErrUnavailable = errors.New("the store of virtual keys is not reachable")
 )
 
 // errBlind is an ErrUnavailable before the keys were first read.
@@ -116,7 +116,7 @@ func New(store Store, o Options) *Ring {
 	return &Ring{o: o, store: store, turn: make(chan struct{}, 1)}
 }
 
-var errUnread = errors.New("virtual keys were not read yet")
+var errUnread = errors.New("virtual keys are not loaded yet")
 
 // Find implements auth.Virtual.
 func (r *Ring) Find(shown string, sum *[sha256.Size]byte) (*auth.KeyOptions, error) {
@@ -157,10 +157,10 @@ func (r *Ring) Taken(name string) (bool, error) {
 func (r *Ring) Lacking() (what string, blind bool) {
 	switch {
 	case r.current.Load() == nil:
-		return "the virtual keys were not read yet: nobody who shows one is let in", true
+		return "virtual keys are not loaded yet: requests that use one are refused", true
 	case r.failing.Load():
-		return "the virtual keys cannot be read again: those that are known go on, and what other replicas change, " +
-			"such as a revocation, is not seen", false
+		return "virtual keys cannot be reloaded: known keys stay valid, and changes made by other replicas, " +
+			"such as revocations, are not seen", false
 	}
 	return "", false
 }
@@ -212,7 +212,7 @@ func (r *Ring) look(ctx context.Context) error {
 	}
 	if failed := err != nil; r.failing.Swap(failed) != failed {
 		if failed {
-			r.o.Log.LogAttrs(ctx, slog.LevelWarn, "virtual keys cannot be read: those that are known go on",
+			r.o.Log.LogAttrs(ctx, slog.LevelWarn, "virtual keys cannot be read: known keys stay valid",
 				slog.String("cause", err.Error()))
 		} else {
 			r.o.Log.LogAttrs(ctx, slog.LevelInfo, "virtual keys can be read again")
@@ -236,12 +236,12 @@ func (r *Ring) compile(ctx context.Context, texts map[string]string, revision st
 		if e == nil || e.text != texts[name] {
 			var err error
 			if e, err = parse(name, texts[name]); err != nil {
-				r.o.Log.LogAttrs(ctx, slog.LevelError, "a virtual key cannot be read: it lets nobody in",
+				r.o.Log.LogAttrs(ctx, slog.LevelError, "virtual key ignored: its record cannot be read",
 					slog.String("key_name", name), slog.String("cause", err.Error()))
 				continue
 			}
 			if r.o.Taken(name) {
-				r.o.Log.LogAttrs(ctx, slog.LevelWarn, "a virtual key lets nobody in: the configuration has a key of its name",
+				r.o.Log.LogAttrs(ctx, slog.LevelWarn, "virtual key ignored: the configuration has a key with the same name",
 					slog.String("key_name", name), slog.String("key_id", e.ID))
 			}
 		}
@@ -335,7 +335,7 @@ func (r *Ring) Create(ctx context.Context, name string, g *Grants, expires time.
 	made.Models = slices.Clone(g.Models)
 	secret, made.SHA256 = newSecret(made.ID)
 	if made.expired(now) {
-		return Record{}, "", &FieldError{"expires_at", "it has passed"}
+		return Record{}, "", &FieldError{"expires_at", "must be in the future"}
 	}
 	if err := r.check(&made, nil); err != nil {
 		return Record{}, "", err

@@ -408,8 +408,8 @@ func TestAnUnknownFieldIsAnsweredWithThoseThereAre(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, "")
 	for body, want := range map[string]string{
-		`{"name":"a","rate":{"rmp":1}}`: "rate.rmp: there is no such field here, expected one of rpm, tpm, concurrency",
-		`{"names":"a"}`: "names: there is no such field here, " +
+		`{"name":"a","rate":{"rmp":1}}`: "rate.rmp: unknown field, expected one of rpm, tpm, concurrency",
+		`{"names":"a"}`: "names: unknown field, " +
 			"expected one of tenant, role, models, rate, budget, name, expires_at, ttl",
 	} {
 		if _, _, text := d.call(t, "POST", "", body); !strings.Contains(text, want) {
@@ -508,7 +508,7 @@ func TestAKeyWhoseNameTheConfigurationTakesIsTold(t *testing.T) {
 	if got := next.well(t, "GET", "/"+k.ID, ""); got.State != "shadowed" {
 		t.Errorf("state %s", got.State)
 	}
-	if !strings.Contains(next.log.String(), "the configuration has a key of its name") {
+	if !strings.Contains(next.log.String(), "the configuration has a key with the same name") {
 		t.Errorf("nobody is told: %s", next.log)
 	}
 	if next.ring.Collision([]string{"other", "web"}) != "web" || next.ring.Collision([]string{"other"}) != "" {

@@ -108,7 +108,7 @@ func parse(name, text string) (*entry, error) {
 	}
 	switch {
 	case e.Name != name:
-		return nil, errors.New("name: it is kept under another one")
+		return nil, errors.New("name: stored under a different name")
 	case !isID(e.ID):
 		return nil, errors.New("id: expected 16 characters of base 32")
 	case !digest(&e.current, e.SHA256), e.Previous != "" && !digest(&e.previous, e.Previous):

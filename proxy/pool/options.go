@@ -71,10 +71,10 @@ func (o *EndpointOptions) Check(p *option.Problems, at string) {
 	}
 	option.Between(p, at+".max_inflight", o.MaxInflight, 0, 100_000)
 	if !option.VisibleASCII(o.APIKey) {
-		p.Addf(at+".api_key", "the key holds characters that a header cannot carry")
+		p.Addf(at+".api_key", "the key contains characters that are not allowed in a header")
 	}
 	if o.ForwardAuth && o.APIKey != "" {
-		p.Addf(at+".forward_auth", "an endpoint gets either the client's credentials or api_key")
+		p.Addf(at+".forward_auth", "forward_auth and api_key are mutually exclusive")
 	}
 	o.checkWire(p, at)
 	o.KV.Check(p, at+".kv")
@@ -150,7 +150,7 @@ func baseURL(s string) (*url.URL, error) {
 	switch {
 	case strings.Contains(s, "@") && (err != nil || u.User != nil || !strings.Contains(s, "://")):
 		// may contain a password, which an error must not show
-		return nil, fmt.Errorf("the URL holds a user name; use api_key")
+		return nil, fmt.Errorf("the URL contains a user name; use api_key")
 	case s != "" && !strings.Contains(s, "://"):
 		return nil, fmt.Errorf("%q must start with http:// or https://, as in http://%s", s, s)
 	case err != nil:
@@ -158,7 +158,7 @@ func baseURL(s string) (*url.URL, error) {
 	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, fmt.Errorf("%q must start with http:// or https://", s)
 	case u.Host == "":
-		return nil, fmt.Errorf("%q names no host", s)
+		return nil, fmt.Errorf("%q has no host", s)
 	case u.RawQuery != "" || u.Fragment != "":
 		return nil, fmt.Errorf("%q has a query or a fragment", s)
 	}
@@ -166,7 +166,7 @@ func baseURL(s string) (*url.URL, error) {
 		return nil, fmt.Errorf("%q: %w", s, err)
 	}
 	if call := callOf(u.Path); call != "" {
-		return nil, fmt.Errorf("%q names a call; %s is added to the URL by itself", s, call)
+		return nil, fmt.Errorf("%q includes the path of an API call; set the base URL, %s is appended to it", s, call)
 	}
 	if u.Path = strings.TrimSuffix(u.Path, "/"); u.Path == "" {
 		// joining to an empty path yields one without a leading slash, which no server accepts

@@ -34,8 +34,8 @@ func (o *QueueOptions) Check(p *option.Problems, at string) {
 
 // The reasons why a request got no endpoint although some are healthy.
 var (
-	ErrQueueFull = errors.New("too many requests wait for an endpoint")
-	ErrQueueLate = errors.New("no endpoint was free in time")
+	ErrQueueFull = errors.New("too many requests are waiting for an endpoint")
+	ErrQueueLate = errors.New("no endpoint became available in time")
 )
 
 // queue holds the waiting requests in the order of their arrival. A group shares it with its

@@ -60,7 +60,7 @@ func (o *TLSOptions) config() (*tls.Config, error) {
 		}
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, errors.New("ca_file: " + o.CAFile + " holds no certificate in PEM")
+			return nil, errors.New("ca_file: " + o.CAFile + " contains no PEM certificate")
 		}
 	}
 	if o.CertFile != "" {
@@ -78,7 +78,7 @@ func (o *EndpointOptions) checkWire(p *option.Problems, at string) {
 	u, err := url.Parse(o.URL)
 	secure := err == nil && u.Scheme == "https"
 	if (o.TLS.CertFile == "") != (o.TLS.KeyFile == "") {
-		p.Addf(at+".tls", "cert_file and key_file go together")
+		p.Addf(at+".tls", "cert_file and key_file must be set together")
 	} else if _, err := o.TLS.config(); err != nil {
 		p.Addf(at+".tls", "%v", err)
 	}
@@ -88,7 +88,7 @@ func (o *EndpointOptions) checkWire(p *option.Problems, at string) {
 	switch {
 	case o.Protocol == "", o.Protocol == protocolHTTP1:
 	case o.Protocol != protocolH2 && o.Protocol != protocolH2C:
-		p.Addf(at+".protocol", "%q is none of %s, %s, %s", o.Protocol, protocolHTTP1, protocolH2, protocolH2C)
+		p.Addf(at+".protocol", "%q is not one of %s, %s, %s", o.Protocol, protocolHTTP1, protocolH2, protocolH2C)
 	case err == nil && secure != (o.Protocol == protocolH2):
 		p.Addf(at+".protocol", "%s is for https URLs and %s for http", protocolH2, protocolH2C)
 	}

@@ -112,10 +112,10 @@ type ExceededError struct {
 func (e *ExceededError) Error() string {
 	switch {
 	case e.Kind == Parallel:
-		return fmt.Sprintf("Rate limit of %s reached: %d requests are under way, and no more are allowed at a time.",
+		return fmt.Sprintf("Rate limit of %s reached: at most %d concurrent requests are allowed.",
 			e.whose(), e.Limit)
 	case e.Wait == 0:
-		return fmt.Sprintf("Request too large: it may take %d %s, and %s is allowed %d a minute.",
+		return fmt.Sprintf("Request too large: it may use %d %s, but the limit of %s is %d per minute.",
 			e.Asked, e.Kind, e.whose(), e.Limit)
 	}
 	return fmt.Sprintf("Rate limit of %s reached for %s per minute: limit %d, used %d, requested %d. Please try again in %s.",

@@ -120,7 +120,7 @@ func presetOf(dialect string) (p preset, ok bool) {
 func (o *Options) Check(p *option.Problems, at string) {
 	with, ok := presetOf(o.Dialect)
 	if !ok {
-		p.Addf(at+".dialect", "%q is none of %s", o.Dialect, strings.Join([]string{
+		p.Addf(at+".dialect", "%q is not one of %s", o.Dialect, strings.Join([]string{
 			DialectOpenAI, DialectGPTOSS, DialectQwen3, DialectDeepSeek, DialectMistral, DialectEffort, DialectKwargs, DialectCustom, DialectNone,
 		}, ", "))
 		return
@@ -155,13 +155,13 @@ func (o *Options) Check(p *option.Problems, at string) {
 
 func (o *Options) checkEfforts(p *option.Problems, section string) {
 	if o.Efforts != nil && len(o.Efforts) == 0 {
-		p.Addf(section+".efforts", "the list is empty; a model that takes none has the dialect %s", DialectNone)
+		p.Addf(section+".efforts", "the list is empty; for a model that has no reasoning control, use the dialect %s", DialectNone)
 	}
 	seen := option.Unique{}
 	for i, e := range o.Efforts {
 		at := fmt.Sprintf("%s.efforts[%d]", section, i)
 		if rankOf(e) < 0 {
-			p.Addf(at, "%q is none of %s", e, strings.Join(effortWords[:], ", "))
+			p.Addf(at, "%q is not one of %s", e, strings.Join(effortWords[:], ", "))
 		}
 		seen.Check(p, at, e)
 	}
@@ -171,7 +171,7 @@ func (o *Options) checkEfforts(p *option.Problems, section string) {
 	for _, e := range slices.Sorted(maps.Keys(o.Values)) {
 		at := section + ".values." + e
 		if rankOf(e) < 0 {
-			p.Addf(at, "%q is none of %s", e, strings.Join(effortWords[:], ", "))
+			p.Addf(at, "%q is not one of %s", e, strings.Join(effortWords[:], ", "))
 		}
 		if _, err := valueJSON(o.Values[e]); err != nil {
 			p.Addf(at, "%v", err)
@@ -183,7 +183,7 @@ func (o *Options) checkCustom(p *option.Problems, section string) {
 	for _, e := range slices.Sorted(maps.Keys(o.Custom)) {
 		at := section + ".custom." + e
 		if rankOf(e) < 0 {
-			p.Addf(at, "%q is none of %s", e, strings.Join(effortWords[:], ", "))
+			p.Addf(at, "%q is not one of %s", e, strings.Join(effortWords[:], ", "))
 		}
 		for _, field := range slices.Sorted(maps.Keys(o.Custom[e])) {
 			checkField(p, at+"."+field, field)
@@ -198,9 +198,9 @@ func (o *Options) checkCustom(p *option.Problems, section string) {
 func checkField(p *option.Problems, at, field string) {
 	switch field {
 	case "", "model", "messages", "prompt", "input", "stream", "signalbox":
-		p.Addf(at, "the field %q is not for a dialect to set", field)
+		p.Addf(at, "a dialect cannot set the field %q", field)
 	case "max_tokens", "max_completion_tokens", "n", "tools", "stream_options":
-		p.Addf(at, "the field %q does not say how much to think: leave it to clients and routes", field)
+		p.Addf(at, "the field %q does not control reasoning: leave it to clients and routes", field)
 	}
 }
 

@@ -90,7 +90,7 @@ const (
 func (o Options) Validate() error {
 	var p option.Problems
 	if !slices.Contains(CacheModes(), o.Mode) {
-		p.Addf("mode", "%q is none of %s", o.Mode, strings.Join(CacheModes(), ", "))
+		p.Addf("mode", "%q is not one of %s", o.Mode, strings.Join(CacheModes(), ", "))
 	}
 	if ttl := time.Duration(o.TTL); ttl < minAnswerTTL || ttl > maxAnswerTTL {
 		p.Addf("ttl", "%s is not between %s and 720h", o.TTL, minAnswerTTL)

@@ -49,7 +49,7 @@ func (r *Recorder) Believe(ctx context.Context, o *exchange.Exchange, told *resp
 		return false
 	}
 	if r.doubts.due(o.Endpoint.Name, time.Now()) {
-		r.Tel.Log.LogAttrs(ctx, slog.LevelWarn, "usage that a server told cannot be, and is estimated",
+		r.Tel.Log.LogAttrs(ctx, slog.LevelWarn, "server reported implausible usage; an estimate is used",
 			slog.String("model", o.Model.Name), slog.String("endpoint", o.Endpoint.Name),
 			slog.Int("prompt_tokens", was.Input), slog.Int("cached_tokens", was.Cached),
 			slog.Int("completion_tokens", was.Output))

@@ -112,7 +112,7 @@ func (r *Recorder) watchSigns(ctx context.Context, b *Book, o *exchange.Exchange
 		}
 		_, err := b.Outcomes.Judge(o.Who.Tenant, j.Of, j.Score, w, "", string(j.Sign))
 		if err != nil && !errors.Is(err, outcomes.ErrUnknown) {
-			r.Tel.Log.LogAttrs(ctx, slog.LevelWarn, "outcome not kept", slog.String("cause", err.Error()))
+			r.Tel.Log.LogAttrs(ctx, slog.LevelWarn, "outcome not stored", slog.String("cause", err.Error()))
 		}
 	}
 }

@@ -165,8 +165,8 @@ type requestLine struct {
 // The causes of failed responses with a success status: a complete stream with a server error, and
 // a body.
 var (
-	errTold    = errors.New("the server told of an error in its stream")
-	errUseless = errors.New("the server's answer is empty, no whole JSON, or an error of its own")
+	errTold    = errors.New("the server reported an error in its stream")
+	errUseless = errors.New("the server's response is empty, truncated JSON, or an error object")
 )
 
 // logRequest writes the log line of a request, as a warning if the proxy or a server failed.

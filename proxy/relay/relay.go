@@ -103,7 +103,7 @@ func (s *Stage) pass(ctx context.Context, w *downstream.Writer, u *upstream.Resp
 		return &fault.UnusableError{Problem: "status " + strconv.Itoa(u.Status) + " behind a comment"}
 	}
 	if o.Vault != nil && !u.Plain() {
-		return &fault.UnusableError{Problem: "a body in an encoding that was not asked for"} // hidden values could not be put back
+		return &fault.UnusableError{Problem: "a content encoding that was not requested"} // hidden values could not be put back
 	}
 	h := w.Header()
 	if err := skipUnreadable(o, u, h); err != nil {
@@ -162,7 +162,7 @@ func misfit(w *downstream.Writer, u *upstream.Response, what string) error {
 		headers.CapRetryAfter(w.Header(), time.Now(), u.MaxRetryAfter)
 	}
 	return openai.Refusal(http.StatusServiceUnavailable, "overloaded", "",
-		"the model server takes no requests at the moment")
+		"the model server does not accept requests at the moment")
 }
 
 // concluded reports the endpoint's part in how a response ended, and tells the client that it was
@@ -317,12 +317,12 @@ type longError struct{ error }
 // Unwrap returns the wrapped error.
 func (e longError) Unwrap() error { return e.error }
 
-var errLongMessage = &fault.UnusableError{Problem: "a body that is too long to be turned into a message"}
+var errLongMessage = &fault.UnusableError{Problem: "the body is too long to convert into a message"}
 
 // copyRefusal relays an error response in the server's words and the API's form.
 func copyRefusal(w *downstream.Writer, u *upstream.Response) error {
 	if u.Good() {
-		return &fault.UnusableError{Problem: "a body that is no JSON"}
+		return &fault.UnusableError{Problem: "the body is not JSON"}
 	}
 	came, err := u.ReadWhole()
 	if err != nil {

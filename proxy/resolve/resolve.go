@@ -145,7 +145,7 @@ func (p *Resolver) Find(
 	ctx context.Context, owner memory.Owner, refs []openai.ContextRef, param string,
 ) (*Contexts, error) {
 	if p.Store == nil {
-		return nil, openai.Invalid(param, param+" needs contexts, which are turned off here")
+		return nil, openai.Invalid(param, param+" requires contexts, which are disabled on this server")
 	}
 	r := &Contexts{Store: p.Store, Owner: owner}
 	if err := r.fetch(ctx, p.Store, refs); err != nil {
@@ -171,7 +171,7 @@ func contextsOf(req *openai.Request, h http.Header) ([]openai.ContextRef, error)
 		ref, ok := openai.ParseContextRef(strings.TrimSpace(s))
 		if !ok {
 			return nil, openai.Invalid(contextHeader,
-				"the header "+contextHeader+" must list ids of contexts, as ctx_a@3,ctx_b")
+				"the header "+contextHeader+" must be a comma-separated list of context ids, such as ctx_a@3,ctx_b")
 		}
 		named = append(named, ref)
 	}
@@ -203,9 +203,9 @@ func (p *Resolver) resolvable(req *openai.Request, refs []openai.ContextRef) err
 	}
 	switch {
 	case p.Store == nil:
-		return openai.Invalid(asked, asked+" needs contexts, which are turned off here")
+		return openai.Invalid(asked, asked+" requires contexts, which are disabled on this server")
 	case req.API == openai.Other:
-		return openai.Invalid(asked, asked+" is for requests with a prompt, and this endpoint's have none")
+		return openai.Invalid(asked, asked+" is only valid for requests with a prompt, and requests to this endpoint have none")
 	case req.Extras.SaveContext != nil:
 		return savable(p.Store, req)
 	}

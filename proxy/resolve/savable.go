@@ -26,12 +26,12 @@ func savable(store *memory.Store, req *openai.Request) error {
 		return openai.Invalid(saveContextField+".name",
 			fmt.Sprintf("%s.name is longer than %d bytes", saveContextField, maxSaveName))
 	case req.API == openai.Chat && asks("n", "1", "null"), req.API == openai.Completion && (asks("n", "1", "null") || asks("best_of", "1", "null")):
-		return openai.Invalid(saveContextField, saveContextField+" is for one answer: n must be 1")
+		return openai.Invalid(saveContextField, saveContextField+" saves one response: n must be 1")
 	case req.API == openai.Completion && (req.OpaquePrompt || len(req.Messages) != 1):
-		return openai.Invalid(saveContextField, saveContextField+" is for a prompt that is one text")
+		return openai.Invalid(saveContextField, saveContextField+" requires the prompt to be a single string")
 	case req.API == openai.Completion && asks("echo", "false", "null"):
 		return openai.Invalid(saveContextField,
-			saveContextField+" and echo do not go together: the prompt is stored already")
+			saveContextField+" cannot be combined with echo: the prompt is saved already")
 	case req.API == openai.Response:
 		return savableResponse(req)
 	}
@@ -43,13 +43,13 @@ func savableResponse(req *openai.Request) error {
 	for _, field := range []string{"prompt", "previous_response_id", "previous_response", "previous_input_messages", "conversation"} {
 		if v := req.Field(field); v != nil && string(v) != "null" {
 			return openai.Invalid(saveContextField,
-				saveContextField+" is for a prompt that is all there, and "+field+" stands for something else")
+				saveContextField+" requires the whole prompt in the request, and "+field+" refers to content stored elsewhere")
 		}
 	}
 	for i := range req.Messages {
 		if m := &req.Messages[i]; !plainItem(req.Raw[m.Span.Start:m.Span.End]) {
 			return openai.Invalid(saveContextField,
-				fmt.Sprintf("%s takes messages of text from /v1/responses, and input[%d] is something else", saveContextField, i))
+				fmt.Sprintf("%s supports only text messages in requests to /v1/responses, and input[%d] is not one", saveContextField, i))
 		}
 	}
 	return nil

@@ -48,12 +48,12 @@ func (rw Change) compile(body []byte, m *backend.Model) (prefix.Body, error) {
 
 // unsupportedContexts explains why a request cannot contain contexts.
 func unsupportedContexts(req *openai.Request) error {
-	why := resolve.ContextField + " cannot be put into this request"
+	why := resolve.ContextField + " cannot be inserted into this request"
 	switch req.API {
 	case openai.Completion:
-		why = resolve.ContextField + " needs a prompt that is text, and contexts that are text: one that is messages needs a chat"
+		why = resolve.ContextField + " requires a text prompt and text contexts: a context of messages requires a chat request"
 	case openai.Response:
-		why = resolve.ContextField + " needs instructions that are text, and an input that is text or a list"
+		why = resolve.ContextField + " requires instructions to be text and input to be text or a list"
 	case openai.Chat, openai.Other:
 	}
 	return openai.Invalid(resolve.ContextField, why)

@@ -156,17 +156,17 @@ func (o *TLS) Config() (*tls.Config, error) {
 	}
 	c.ClientCAs, c.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
 	if !c.ClientCAs.AppendCertsFromPEM(pem) {
-		return nil, errors.New("client_ca_file: " + o.ClientCAFile + " holds no certificate in PEM")
+		return nil, errors.New("client_ca_file: " + o.ClientCAFile + " contains no PEM certificate")
 	}
 	return c, nil
 }
 
 func (o *TLS) check(p *option.Problems) {
 	if (o.CertFile == "") != (o.KeyFile == "") {
-		p.Addf("tls", "cert_file and key_file go together")
+		p.Addf("tls", "cert_file and key_file must be set together")
 	}
 	if o.ClientCAFile != "" && o.CertFile == "" {
-		p.Addf("tls.client_ca_file", "clients have certificates only where the listener has one: set cert_file and key_file")
+		p.Addf("tls.client_ca_file", "client certificates require TLS on the listener: set cert_file and key_file")
 	}
 }
 

@@ -144,7 +144,7 @@ func (r *Reader) Parse(body []byte, l openai.Limits) ([]signal.Text, signal.Mask
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&in); err != nil {
 		if null, ok := errors.AsType[notTextError](err); ok {
-			return nil, 0, openai.Invalid(fmt.Sprintf("input[%d]", int(null)), "a text is required, not null")
+			return nil, 0, openai.Invalid(fmt.Sprintf("input[%d]", int(null)), "input must contain strings, not null")
 		}
 		return nil, 0,
 			openai.Invalid("",
@@ -152,11 +152,11 @@ func (r *Reader) Parse(body []byte, l openai.Limits) ([]signal.Text, signal.Mask
 					"messages, and optionally signals")
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, 0, openai.Invalid("", "something follows the object")
+		return nil, 0, openai.Invalid("", "unexpected data after the JSON object")
 	}
 	switch {
 	case len(in.Messages) > 0 && in.Input != nil:
-		return nil, 0, openai.Invalid("messages", "input and messages are both given: send one of them")
+		return nil, 0, openai.Invalid("messages", "input and messages are mutually exclusive: send one of them")
 	case len(in.Messages) == 0 && (len(in.Input) == 0 || len(in.Input) > maxInputs):
 		return nil, 0, openai.Invalid("input", fmt.Sprintf("between 1 and %d texts, or messages, are required", maxInputs))
 	}
@@ -174,7 +174,7 @@ func (r *Reader) Parse(body []byte, l openai.Limits) ([]signal.Text, signal.Mask
 		k, ok := r.Identity.Names.Parse(name)
 		if !ok || hidden&signal.MaskOf(k) != 0 {
 			return nil, 0, openai.Invalid(fmt.Sprintf("signals[%d]", i),
-				fmt.Sprintf("%.200q is none of %s", name, strings.Join(r.Names(able), ", ")))
+				fmt.Sprintf("%.200q is not one of %s", name, strings.Join(r.Names(able), ", ")))
 		}
 		need |= signal.MaskOf(k)
 	}

@@ -74,7 +74,7 @@ func ParseExamples(body []byte) ([]string, error) {
 		return nil, openai.Invalid("", "the body must be an object with examples, a list of texts")
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, openai.Invalid("", "something follows the object")
+		return nil, openai.Invalid("", "unexpected data after the JSON object")
 	}
 	if len(in.Examples) == 0 || len(in.Examples) > maxExamples {
 		return nil, openai.Invalid("examples", fmt.Sprintf("between 1 and %d texts are required", maxExamples))

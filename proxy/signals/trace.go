@@ -92,6 +92,6 @@ func (r *Reader) traceIntent(t *Trace, v *signal.Value) {
 	}
 	t.Nearest = name
 	if t.Threshold != nil && v.Score >= *t.Threshold {
-		t.Reason = cmp.Or(t.Reason, "another intent is too near")
+		t.Reason = cmp.Or(t.Reason, "another intent is too similar")
 	}
 }

@@ -108,7 +108,7 @@ func (u *Response) Misfit(streaming bool) string {
 		return "a page"
 	case u.Good() && u.Events != streaming:
 		// Official SDKs treat either mismatch as a response without content.
-		return "a body of another kind than asked for"
+		return "unexpected content type"
 	}
 	return ""
 }
@@ -500,7 +500,7 @@ func passTrace(ctx context.Context, h http.Header) {
 	}
 }
 
-var errRefused = errors.New("the server refused the request twice")
+var errRefused = errors.New("the server rejected the request twice")
 
 // once returns bodies until one of them was read. The HTTP/2 transport repeats a request whose
 // stream was refused, or whose connection accepts no more, so that nothing was processed:

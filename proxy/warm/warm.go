@@ -105,7 +105,7 @@ func Models(all []*backend.Model, names []string) ([]*backend.Model, error) {
 	}
 	if len(out) == 0 {
 		return nil, openai.Invalid("models",
-			"models must name those that are to read the context: of none it is known that its endpoints share prefixes")
+			"models is required: no model is known to have endpoints that share prefixes")
 	}
 	return out, nil
 }
@@ -186,7 +186,7 @@ func (x *Reader) Run(ctx context.Context) {
 				within, cancel := context.WithTimeout(ctx, longestWarm)
 				defer cancel()
 				if err := x.warm(within, w); err != nil {
-					x.tel.Log.LogAttrs(ctx, slog.LevelInfo, "context was not read ahead",
+					x.tel.Log.LogAttrs(ctx, slog.LevelInfo, "context was not warmed",
 						slog.String("model", w.m.Name), slog.String("cause", err.Error()))
 				}
 			})
@@ -372,7 +372,7 @@ func (x *Reader) send(ctx context.Context, w *warmup) error {
 func (w *warmup) refused(u *upstream.Response, whole []byte) error {
 	switch {
 	case u.Useless():
-		return &fault.UnusableError{Problem: "a body of no use"}
+		return &fault.UnusableError{Problem: "unusable body"}
 	case u.Good():
 		return nil
 	case u.Refused():
