@@ -101,8 +101,8 @@ func (p *Proxy) ShareLimits(remote rate.Remote) { p.limiter.Share(remote) }
 
 // Redis is the state of the connection that replicas share. It is safe for concurrent use.
 type Redis interface {
-	Healthy() bool // Healthy reports whether Redis answers.
-	Full() bool    // Full reports whether Redis recently refused a write because it is out of memory.
+	Healthy() bool // it answers
+	Full() bool    // it recently refused a write because it is out of memory
 }
 
 // UseRedis makes /readyz report the state of r. Call it at most once, before the first request.

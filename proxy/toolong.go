@@ -30,8 +30,8 @@ func outgrown(p *placement.Plan, u *upstream.Response) bool {
 	return true
 }
 
-// measureBudget limits the time that one model server has to count the tokens of a prompt that may be
-// too long for it.
+// measureBudget limits the time that one model server has to count the tokens of a prompt that may
+// be too long for it.
 const measureBudget = time.Second
 
 // measure asks servers to count the tokens of a prompt that may not fit, and returns the counts

@@ -121,7 +121,7 @@ type counts struct {
 // Stats is what a Placer knows about an endpoint. Counts start at New.
 type Stats struct {
 	Name         string
-	Blocks       int     // in its predicted cache, including expired blocks that were not yet evicted
+	Blocks       int     // including expired blocks that were not yet evicted
 	Prefill      float64 // seconds per prompt token
 	Queued       int64   // prompt tokens in flight to it
 	Running      int64   // requests in flight

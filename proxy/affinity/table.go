@@ -16,7 +16,7 @@ const (
 	Unknown     Basis = iota // no reason
 	Speculative              // a request with it is in flight
 	Predicted                // a request with it was answered
-	Confirmed                // a response reported it as cached, or belongs to the request that put it there
+	Confirmed                // reported as cached by a response, or just put there by a request
 )
 
 // String returns the basis in lower case.

@@ -86,7 +86,7 @@ func writeContext(c *affinity.Chain, s *memory.Snapshot, joined bool) { //nolint
 		return
 	}
 	for _, f := range s.Fragments {
-		// stored texts are always readable, so the error is only checked formally
+		// unreachable: stored texts are always readable
 		c.WriteBytes(f)
 	}
 }

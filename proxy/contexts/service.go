@@ -73,7 +73,7 @@ type Request struct {
 	Owner    memory.Owner
 	May      func(model string) bool // whether the caller may use a model; nil for all
 	Verdicts bool                    // the caller may see the safety verdicts of texts
-	ID       string                  // id of the context or session in the path, unescaped; empty in a list
+	ID       string                  // context or session id in the path, unescaped; empty in a list
 	Lease    string                  // in the path, or in the query parameter lease
 	Header   http.Header             // read-only
 	After    string                  // query parameters of a list

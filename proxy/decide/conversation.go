@@ -62,7 +62,7 @@ type Talk struct {
 	at     int                 // index in looked of the key that was found; -1 if none
 	named  bool                // the client names it, so requests may omit earlier turns
 	short  bool                // this request omits earlier turns
-	tool   bool                // the request returns tool results to the model that called the tools
+	tool   bool                // the request returns results of this model's tool calls
 	state  bool                // the rules led to servers without the response that it continues
 	price  float64             // minimum gain for a move, in [0,1]
 	gain   float64             // largest gain of a topic that was kept

@@ -43,7 +43,7 @@ type Decision struct {
 	Elapsed    time.Duration // duration of the decision, extraction included
 	Classified time.Duration // part of Elapsed spent waiting for signals
 
-	DrawnEffort string             // effort drawn for the first model; empty if outcomes did not choose it
+	DrawnEffort string             // effort drawn for the first model; empty without a draw
 	Chances     map[string]float64 // by model, of all candidates; nil if there was no choice
 
 	drawn  string  // first model, if outcomes chose it; otherwise empty

@@ -26,8 +26,8 @@ type Plan struct {
 	tried   []*pool.Endpoint
 	intn    func(n int) int
 	metrics *telemetry.Metrics
-	lease   *pool.Lease                                       // slot of the last attempt; nil before the first
-	kept    *decide.Kept                                      // server state that the request continues; nil if there is none
+	lease   *pool.Lease                                       // of the last attempt; nil before the first
+	kept    *decide.Kept                                      // state that the request continues; nil if there is none
 	Afford  func(ctx context.Context, m *backend.Model) error // nil if no model has a budget
 
 	prefixPlacement

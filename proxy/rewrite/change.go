@@ -56,7 +56,7 @@ func New(o *Options, req *openai.Request, d *decide.Decision) Change {
 
 // Params is what a body asks of the model besides its text.
 type Params struct {
-	Effort   string       // of reasoning, as reported in the header; empty if the body does not set it
+	Effort   string       // as reported in the header; empty if the body does not set it
 	Kind     lengths.Kind // of similar responses
 	Limit    Limit        // set by the proxy
 	Logprobs bool         // log-probabilities were requested by the proxy only

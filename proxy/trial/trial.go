@@ -82,7 +82,7 @@ const (
 	// it could not be read, or not checked by the guard, so it is delivered unjudged
 	fateUnread = "unread"
 	fateDone   = "escalated" // it was discarded, and another model has answered
-	Failed     = "failed"    // it was to be discarded, but no other model answered, so it is delivered
+	Failed     = "failed"    // discarded, but delivered because no other model answered
 )
 
 // Behind reports whether m comes after other in the order of the route.
