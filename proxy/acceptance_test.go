@@ -210,7 +210,7 @@ func TestConnectionsToBackends(t *testing.T) {
 	})
 }
 
-// C2: it counts goroutines, so that nothing may run beside it.
+// C2. It counts goroutines, so it must not run in parallel with others.
 func TestStreamsThatClientsLeaveBehindLeaveNothingBehind(t *testing.T) {
 	s := hostile.Start(t, hostile.Options{Mode: "watch-stall"})
 	b := start(t, hostileModels(s))

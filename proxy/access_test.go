@@ -17,7 +17,7 @@ func sumOf(key string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// withKeys lets callers in by keys: each is named like its key.
+// withKeys admits callers with keys; each key is named like its value.
 func withKeys(keys ...auth.KeyOptions) func(*setup) {
 	return func(s *setup) {
 		s.auth.Mode = auth.ModeKeys

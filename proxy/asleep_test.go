@@ -10,7 +10,7 @@ import (
 	"signalbox/proxy/pool"
 )
 
-// endpointState is what /readyz says of an endpoint of the first model.
+// endpointState returns the state in /readyz of an endpoint of the first model.
 func (b *bench) endpointState(i int) string {
 	_, d := b.proxy.Ready()
 	return d.Models[0].Endpoints[i].State
@@ -54,7 +54,7 @@ func TestAnEndpointThatSleepsGetsNoRequestsUntilItIsAwake(t *testing.T) {
 	}
 }
 
-// With vLLM 0.32 the metrics of a paused server say that it is awake; requests hang.
+// With vLLM 0.32, the metrics of a paused server say that it is awake, but requests hang.
 func TestAnEndpointThatIsPausedGetsNoRequests(t *testing.T) {
 	t.Parallel()
 	b, servers := placedBench(t, 2, nil, running)
@@ -101,7 +101,7 @@ func TestARouteGoesOnToAModelThatIsAwake(t *testing.T) {
 	}
 }
 
-// Without a word about kv a sleeping server is found out as well, where its health is checked.
+// Without a kv section, a sleeping server is detected too, if its health is checked.
 func TestSleepIsNoticedAtLevelOpenAI(t *testing.T) {
 	t.Parallel()
 	plain := func(o *backend.ModelOptions) { o.KV.Level, o.Health.Path = "", "/health" }
@@ -120,7 +120,7 @@ func TestSleepIsNoticedAtLevelOpenAI(t *testing.T) {
 	}
 }
 
-// An endpoint whose metrics are no longer there is not taken for asleep for ever.
+// An endpoint without metrics is not considered asleep forever.
 func TestAWordOfSleepLapses(t *testing.T) {
 	t.Parallel()
 	b, _ := placedBench(t, 1, nil)

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// literals are all string literals of the program that could be the name of a header.
+// literals returns all string literals of the program that could be the name of a header.
 func literals(t *testing.T) []string {
 	t.Helper()
 	name := regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*(-[A-Za-z0-9]+)*$`)
@@ -49,7 +49,7 @@ func literals(t *testing.T) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// face is what of an answer a header must not change.
+// face returns the part of a response that a header must not change.
 func (a answered) face() string {
 	f := strconv.Itoa(a.status) + " " + a.body
 	for _, h := range []string{"Route", "Model", "Endpoint", "Domain", "Reasoning", "Cache", "Guard", "Degraded"} {
@@ -58,9 +58,9 @@ func (a answered) face() string {
 	return f
 }
 
-// S5: there is no word that lets a request in, past a rule, or to what is not for it: whatever the
-// program has in it that could be the name of a header, alone, behind X- and behind X-Signalbox-,
-// says nothing, or is refused for what it means.
+// S5: no header lets a request in, bypasses a rule, or reaches what it may not use. Every literal
+// in the program that could be a header name is tried alone, with the prefix X- and with
+// X-Signalbox-. Each either changes nothing or is refused for its meaning.
 func TestS5NoHeaderOfTheProgramsOwnWordsChangesAVerdict(t *testing.T) {
 	t.Parallel()
 	b, u := target(t, func(s *setup) {

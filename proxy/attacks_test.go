@@ -24,7 +24,7 @@ import (
 	"signalbox/proxy/pool"
 )
 
-// target is a proxy in front of one model server, with a caller of the role guest and the key
+// target returns a proxy in front of one model server, with a caller with role guest and key
 // "guest".
 func target(t *testing.T, change ...func(*setup)) (*bench, *testkit.Upstream) {
 	t.Helper()
@@ -33,11 +33,11 @@ func target(t *testing.T, change ...func(*setup)) (*bench, *testkit.Upstream) {
 	return start(t, oneModel(u), change...), u
 }
 
-// silence is how long a server that has answered is listened to for another answer.
+// silence is how long to wait for another response from a server that has responded.
 const silence = 300 * time.Millisecond
 
-// bytes sends bytes as they are and returns the statuses of all answers until the server closes or
-// falls silent.
+// bytes sends raw bytes and returns the statuses of all responses until the server closes the
+// connection or is silent.
 func (b *bench) bytes(t *testing.T, request string) (statuses []int, bodies []string) {
 	t.Helper()
 	var d net.Dialer
@@ -68,9 +68,8 @@ const (
 	harmless = `{"role":"user","content":"hello"}`
 )
 
-// S18: two readers of one body that understand it differently are a way around every check:
-// whatever could be read in two ways is refused, and what passes was read as the model will read
-// it.
+// S18: a body that two readers interpret differently would bypass every check. Whatever could be
+// read in two ways is refused, and what passes is read as the model will read it.
 func TestBodiesThatTwoReadersUnderstandDifferentlyAreRefused(t *testing.T) {
 	t.Parallel()
 	b, u := target(t)
@@ -112,8 +111,8 @@ func TestBodiesThatTwoReadersUnderstandDifferentlyAreRefused(t *testing.T) {
 	}
 }
 
-// A name in another case, or with a letter that folds into one, is another name: the model server
-// reads it so, and so do we.
+// A name in different case, or with a letter that folds to another, is a different name, both for
+// the model server and for the proxy.
 func TestNamesThatFoldIntoOthersAreNotThem(t *testing.T) {
 	t.Parallel()
 	b, u := target(t)
@@ -129,8 +128,7 @@ func TestNamesThatFoldIntoOthersAreNotThem(t *testing.T) {
 	}
 }
 
-// S4: whatever a client says of its role or its tenant, in headers or in the body, it is what its
-// key says.
+// S4: role and tenant come from the key, whatever a client claims in headers or in the body.
 func TestNobodyBecomesSomebodyElseByAHeader(t *testing.T) {
 	t.Parallel()
 	const routes = `
@@ -200,8 +198,8 @@ default: {models: [small]}
 	}
 }
 
-// However the front of a request is bent, the model server gets whole requests with our own
-// framing, one for each that we answered with success, and never one that was hidden in another.
+// However the head of a request is malformed, the model server receives complete requests with the
+// proxy's own framing, one for each successful response, and never one that was hidden in another.
 func TestNoRequestIsSmuggledInAnother(t *testing.T) {
 	t.Parallel()
 	body := ask("hello")
@@ -261,7 +259,7 @@ func TestNoRequestIsSmuggledInAnother(t *testing.T) {
 	}
 }
 
-// S19: what is not on the list is not there.
+// S19: a path that is not on the list does not exist.
 func TestOnlyThePathsOfTheListAreServed(t *testing.T) {
 	t.Parallel()
 	b, u := target(t)
@@ -304,7 +302,7 @@ func TestOnlyThePathsOfTheListAreServed(t *testing.T) {
 	}
 }
 
-// S6: nothing in a request chooses where it goes or what it brings along, and a redirect is not
+// S6: nothing in a request determines the upstream or what is sent with it, and redirects are not
 // followed.
 func TestARequestChoosesNoUpstream(t *testing.T) {
 	t.Parallel()
@@ -327,11 +325,11 @@ func TestARequestChoosesNoUpstream(t *testing.T) {
 	}
 }
 
-// canaries are secrets and texts that must stay where they belong.
+// canaries are secrets and texts that must not leak.
 var canaries = []string{"canary-client-key", "canary-backend-key", "canary-prompt", "canary-tool-argument", "canary-answer", "canary-session"}
 
-// F3, S21: TestSecretsAndTextsStayWhereTheyBelong runs requests that end in every way, and looks
-// for canaries in everything that is written down or answered by the proxy itself.
+// F3, S21: TestSecretsAndTextsStayWhereTheyBelong runs requests with every kind of result and
+// searches for canaries in everything that the proxy logs or responds with.
 func TestSecretsAndTextsStayWhereTheyBelong(t *testing.T) {
 	t.Parallel()
 	const reply = `{"choices":[{"message":{"role":"assistant","content":"canary-answer"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`
@@ -422,8 +420,8 @@ func TestNothingIsReadOfARequestWithoutAKey(t *testing.T) {
 	}
 }
 
-// S22: what clients write makes no lines of the log and moves no terminal: every line is one
-// record, and holds no control character.
+// S22: text from clients cannot forge log lines or send control sequences to terminals: every line
+// is one record and contains no control characters.
 func TestS22NobodyWritesTheLogsLines(t *testing.T) {
 	t.Parallel()
 	b, _ := target(t)
@@ -454,8 +452,8 @@ func TestS22NobodyWritesTheLogsLines(t *testing.T) {
 	}
 }
 
-// S40: nobody is let in for being a health check, and what a health check is told does not depend
-// on who asks.
+// S40: being a health check does not admit anyone, and the response to a health check does not
+// depend on the caller.
 func TestS40HealthChecksAreNoWayIn(t *testing.T) {
 	t.Parallel()
 	b, u := target(t)

@@ -20,8 +20,8 @@ import (
 	"signalbox/rules"
 )
 
-// The two benchmarks below differ in what stands between the client and the same upstream; their
-// ratio is what the proxy costs.
+// The two benchmarks below differ in what is between the client and the same upstream; the ratio is
+// the cost of the proxy.
 func BenchmarkRequestThroughProxy(b *testing.B) {
 	up := testkit.NewUpstream(b, testkit.JSON(200, testkit.Completion))
 	p := start(b, oneModel(up))
@@ -39,7 +39,7 @@ func BenchmarkRequestThroughReverseProxy(b *testing.B) {
 	hammer(b, reverseProxy(b, up), ask("hello, how are you today"))
 }
 
-// One operation is a stream of 200 chunks, each written and flushed by itself.
+// One operation is a stream of 200 chunks, each written and flushed separately.
 func BenchmarkStreamThroughProxy(b *testing.B) {
 	p := start(b, oneModel(testkit.NewUpstream(b, longStream())))
 	hammer(b, p.URL, askStream("hello"))
@@ -57,7 +57,7 @@ func longStream() testkit.Answer {
 	return testkit.Stream(append(slices.Repeat([]string{testkit.Event(" token")}, 199), testkit.Done)...)
 }
 
-// reverseProxy starts the standard library's reverse proxy, which is given the body whole, and
+// reverseProxy starts the standard library's reverse proxy, which gets the whole body at once, and
 // returns its base URL.
 func reverseProxy(b *testing.B, up *testkit.Upstream) string {
 	b.Helper()
@@ -80,7 +80,7 @@ func reverseProxy(b *testing.B, up *testkit.Upstream) string {
 	return srv.URL
 }
 
-// BenchmarkRequestDirect is what client and upstream cost in the benchmarks above.
+// BenchmarkRequestDirect measures the cost of client and upstream in the benchmarks above.
 func BenchmarkRequestDirect(b *testing.B) {
 	up := testkit.NewUpstream(b, testkit.JSON(200, testkit.Completion))
 	hammer(b, strings.TrimSuffix(up.URL(), "/v1"), ask("hello, how are you today"))
@@ -111,8 +111,8 @@ func hammer(b *testing.B, base, body string) {
 	}
 }
 
-// A pointer to 600 KiB against the same text in the body: what the proxy does before anything is
-// sent.
+// A reference to 600 KiB compared with the same text in the body: the work of the proxy before
+// anything is sent.
 func BenchmarkContext(b *testing.B) {
 	up := testkit.NewUpstream(b, testkit.JSON(200, testkit.Completion))
 	r := keeping(b, oneModel(up), nil)

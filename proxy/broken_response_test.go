@@ -8,8 +8,8 @@ import (
 	"signalbox/proxy/downstream"
 )
 
-// Clients of the Responses API read no event without a type and a number, and some of them, such as
-// Codex, no error but that of a response that has failed, and not that where the connection breaks.
+// Clients of the Responses API ignore events without a type and number. Some, such as Codex,
+// recognise no error except that of a failed response, and not if the connection breaks.
 func TestABrokenResponseEndsInATypedErrorAndHasFailed(t *testing.T) {
 	up := testkit.NewUpstream(t, nil)
 	b := start(t, oneModel(up), commenting)

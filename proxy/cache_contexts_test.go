@@ -10,12 +10,12 @@ import (
 	"signalbox/proxy/recall"
 )
 
-// about is a question about contexts.
+// about returns a question about contexts.
 func about(pointers, question string) string {
 	return with(pointers, `{"role":"user","content":"`+question+`"}`)
 }
 
-// An answer about one version of a context never answers for another, nor for other facts.
+// A response about one version of a context is never used for another version, or with other facts.
 func TestAnswersAboutContextsHoldForTheirVersions(t *testing.T) {
 	t.Parallel()
 	r := keeping(t, oneModel(testkit.NewUpstream(t, numbered())), nil, caches(recall.ModeSemantic), func(s *setup) { s.routes = toSmall })
@@ -61,8 +61,8 @@ func TestAnswersAboutContextsHoldForTheirVersions(t *testing.T) {
 	r.chat(about(latest, lights)).says(t, "without the session", "exact")
 }
 
-// What a context is known to hold decides requests: when that becomes known later, no earlier
-// answer passes by.
+// The verdicts of a context affect decisions. When they become known later, no earlier response may
+// be used.
 func TestAStoredAnswerIsNoWayAroundALaterVerdict(t *testing.T) {
 	t.Parallel()
 	r := keeping(t, oneModel(testkit.NewUpstream(t, numbered())), nil, caches(recall.ModeExact), func(s *setup) {

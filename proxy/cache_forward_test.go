@@ -9,7 +9,7 @@ import (
 	"signalbox/proxy/recall"
 )
 
-// private answers who asks, and refuses a credential that it does not know.
+// private responds with the caller's name, and refuses an unknown credential.
 func private() testkit.Answer {
 	return func(u *testkit.Upstream, w http.ResponseWriter, r *http.Request) {
 		known := map[string]string{"Bearer alice": "of alice", "Bearer bob": "of bob"}
@@ -25,7 +25,7 @@ func private() testkit.Answer {
 	}
 }
 
-// passesOn makes every endpoint one that knows callers by their own credentials.
+// passesOn makes every endpoint identify callers by their own credentials.
 func passesOn(s *setup) {
 	for i := range s.models {
 		for j := range s.models[i].Endpoints {
@@ -34,8 +34,8 @@ func passesOn(s *setup) {
 	}
 }
 
-// S8: where the model server is who knows the caller, an answer is for those who show what it was
-// given to, in the same words and in others.
+// S8: when the model server identifies the caller, a response is only for callers with the same
+// credentials, for exact and semantic hits.
 func TestAnAnswerToForwardedCredentialsIsForNobodyElse(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, private())
@@ -64,7 +64,7 @@ func TestAnAnswerToForwardedCredentialsIsForNobodyElse(t *testing.T) {
 	}
 }
 
-// Where no endpoint is given credentials they say nothing of the answer, and do not part callers.
+// When no endpoint receives credentials, they do not affect responses and do not separate callers.
 func TestCredentialsThatEndHerePartNoAnswers(t *testing.T) {
 	t.Parallel()
 	b := start(t, oneModel(testkit.NewUpstream(t, numbered())), caches(recall.ModeExact))
@@ -73,8 +73,7 @@ func TestCredentialsThatEndHerePartNoAnswers(t *testing.T) {
 	b.chat(ask("hi"), "Authorization", "Bearer two").says(t, "two", "exact")
 }
 
-// What stands for a credential in keys, which a shared store holds, cannot be found by trying
-// credentials.
+// The stand-in for a credential in keys of a shared store cannot be found by trying credentials.
 func TestACredentialStandsInKeysUnderASecret(t *testing.T) {
 	t.Parallel()
 	a, again, b := engine.NewSalts([]byte("one")), engine.NewSalts([]byte("one")), engine.NewSalts([]byte("two"))

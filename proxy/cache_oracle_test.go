@@ -14,7 +14,7 @@ import (
 	"signalbox/proxy/recall"
 )
 
-// threeTenants is a change that gives tenants red, blue and green keys of their names.
+// threeTenants gives the tenants red, blue and green keys of the same names.
 func threeTenants(s *setup) {
 	s.auth.Mode = auth.ModeKeys
 	for _, name := range []string{"red", "blue", "green"} {
@@ -22,10 +22,9 @@ func threeTenants(s *setup) {
 	}
 }
 
-// S10: what another tenant has asked shows in nothing: the request goes to the model, the answer
-// and the explanation say what they say of a question that nobody ever asked, and no answer of any
-// kind carries a name under which it is kept. How long it takes is compared by
-// BenchmarkS10ATenantAsksWhatAnotherHasAsked.
+// S10: nothing reveals what another tenant has asked. The request goes to the model, the response
+// and explanation are those of a question that was never asked, and no response contains the key
+// under which it is cached. BenchmarkS10ATenantAsksWhatAnotherHasAsked compares the times.
 func TestS10WhatAnotherTenantAskedShowsInNothing(t *testing.T) {
 	up := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, testkit.Completion))
 	b := start(t, oneModel(up), caches(recall.ModeSemantic), threeTenants, func(s *setup) { s.routes = "routes: []\ndefault: {models: [small]}" })
@@ -60,9 +59,8 @@ func TestS10WhatAnotherTenantAskedShowsInNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkS10ATenantAsksWhatAnotherHasAsked reports the median time of questions that another
-// tenant has had answered, of those that nobody asked, and of those that the tenant itself has
-// asked, in turn.
+// BenchmarkS10ATenantAsksWhatAnotherHasAsked reports the median times of questions that another
+// tenant has asked, that nobody has asked, and that the tenant itself has asked, in turn.
 func BenchmarkS10ATenantAsksWhatAnotherHasAsked(b *testing.B) {
 	up := testkit.NewUpstream(b, testkit.JSON(http.StatusOK, testkit.Completion))
 	s := start(b, oneModel(up), caches(recall.ModeExact), threeTenants, func(s *setup) { s.routes = "routes: []\ndefault: {models: [small]}" })

@@ -19,7 +19,8 @@ import (
 	"signalbox/proxy/recall"
 )
 
-// bag is an embedding by the words of a text, so that texts that share most words are near.
+// bag returns an embedding of the words of a text, so that texts with most words in common are
+// similar.
 func bag(text string) []float32 {
 	v := make([]float32, 64)
 	for word := range strings.FieldsSeq(strings.ToLower(text)) {
@@ -76,8 +77,8 @@ default: {models: [small]}
 	waitFor(t, "the count", func() bool { return b.counts("signalbox_cache_total", "semantic") == 2 })
 }
 
-// The embedding comes with the signals of the decision where those need a pass, and not at all
-// where nobody asks for it.
+// The embedding is computed together with the signals of the decision if those need a pass, and not
+// at all if nothing needs it.
 func TestTheEmbeddingCostsNoPassOfItsOwn(t *testing.T) {
 	embedding := signal.MaskOf(signal.Embedding)
 	up := testkit.NewUpstream(t, numbered())
@@ -134,8 +135,8 @@ default: {models: [small]}
 	}
 }
 
-// What the guard would cut of an upstream's answer it cuts of a stored one, and what it found
-// something in is not stored.
+// The guard treats a cached response like an upstream's, and a response in which it found something
+// is not cached.
 func TestAStoredAnswerPassesTheGuard(t *testing.T) {
 	const fact, right, wrong = "The tower is 330 m high.", "The tower is 330 m high.", "The tower is 240 m high."
 	asked := func(text, fact string, stream bool) string {

@@ -21,7 +21,7 @@ import (
 	"signalbox/proxy/recall"
 )
 
-// sharing is a bench that shares its answers over a Redis, which may take its time.
+// sharing returns a bench that shares its responses over a Redis, which may be slow.
 func sharing(t *testing.T, server *testkit.Redis, up *testkit.Upstream, change ...func(*setup)) *bench {
 	t.Helper()
 	const long = testkit.Patience
@@ -100,8 +100,8 @@ func TestReplicasShareTheirAnswers(t *testing.T) {
 	alone.chat(ask(lights)).says(t, "a replica that shares nothing", "miss")
 }
 
-// S8: every tenant asks the same, the same in other words and for streams, of every replica, after
-// all others have.
+// S8: every tenant asks the same, in the same and in other words and as streams, at every replica,
+// after all others have.
 func TestSharedAnswersStayWithTheirTenants(t *testing.T) {
 	t.Parallel()
 	server, up := testkit.NewRedis(t), testkit.NewUpstream(t, numbered())
@@ -168,8 +168,8 @@ func TestWithoutItsRedisAReplicaGoesOnAlone(t *testing.T) {
 	})
 }
 
-// hanging is a link to a Redis that answers nothing until its callers give up, and counts how long
-// they would have waited.
+// hanging is a link to a Redis that does not respond until its callers give up, and records how
+// long they would have waited.
 type hanging struct {
 	mu     sync.Mutex // guards what follows
 	waited time.Duration
@@ -199,7 +199,8 @@ func (*hanging) Listen(ctx context.Context, _ string, _ func(), _ func(string)) 
 	return nil
 }
 
-// A request waits for a Redis that hangs as long as one look may take, however many looks it has.
+// A request waits for a hanging Redis no longer than one lookup may take, however many lookups it
+// makes.
 func TestARedisThatHangsCostsARequestOneLook(t *testing.T) {
 	t.Parallel()
 	up, h := testkit.NewUpstream(t, numbered()), &hanging{}

@@ -26,7 +26,7 @@ import (
 	"signalbox/proxy/settings"
 )
 
-// numbered answers with a number that counts its answers, whole or as a stream.
+// numbered responds with the number of its response, whole or as a stream.
 func numbered() testkit.Answer {
 	var n atomic.Int64
 	return func(u *testkit.Upstream, w http.ResponseWriter, r *http.Request) {
@@ -57,13 +57,13 @@ func caches(mode string) func(*setup) {
 	}
 }
 
-// kept waits until n answers were kept.
+// kept waits until n responses were cached.
 func (b *bench) kept(n int) {
 	b.tb.Helper()
 	waitFor(b.tb, fmt.Sprintf("%d answers to be kept", n), func() bool { return b.counts("signalbox_cache_kept_total", "kept") == n })
 }
 
-// counts is the value of a counter with a result.
+// counts returns the value of a counter for a result.
 func (b *bench) counts(name, result string) int {
 	n := 0
 	for line := range strings.Lines(b.metrics()) {
@@ -74,7 +74,7 @@ func (b *bench) counts(name, result string) int {
 	return n
 }
 
-// says fails the test unless an answer came out of the cache as wanted.
+// says fails the test unless the cache result of a response is as wanted.
 func (a answered) says(tb testing.TB, what, want string) answered {
 	tb.Helper()
 	if got := a.header.Get("X-Signalbox-Cache"); a.err != nil || a.status != 200 || got != want {
@@ -83,7 +83,7 @@ func (a answered) says(tb testing.TB, what, want string) answered {
 	return a
 }
 
-// content is the text of an answer, whole or streamed.
+// content returns the text of a response, whole or streamed.
 func (a answered) content(tb testing.TB) string {
 	tb.Helper()
 	if strings.HasPrefix(a.header.Get("Content-Type"), "text/event-stream") {
@@ -203,7 +203,7 @@ func TestAResponseIsGivenAgain(t *testing.T) {
 	}
 }
 
-// Whoever is refused by a rule stays refused, whatever was kept for others.
+// A caller refused by a rule stays refused, whatever was cached for others.
 func TestAStoredAnswerPassesByNoRule(t *testing.T) {
 	up := testkit.NewUpstream(t, numbered())
 	b := start(t, oneModel(up), caches(recall.ModeSemantic), func(s *setup) {
@@ -231,7 +231,7 @@ default: {models: [small]}
 	b.chat(ask("what is go"), "X-Guest", "no").says(t, "another value of a header that a rule reads", "miss")
 }
 
-// S9: what may differ for another caller, or did not end well, is written by nobody.
+// S9: what may differ for another caller, or did not end successfully, is not cached.
 func TestWhatIsNotKept(t *testing.T) {
 	tools := `{"model":"auto","messages":[{"role":"user","content":"q"},{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"1","content":"42"}]}`
 	with := func(extra, text string) string { return strings.Replace(ask(text), `{`, `{`+extra+`,`, 1) }
@@ -293,8 +293,8 @@ default: {models: [small]}
 	}
 }
 
-// A decision that had to do without a signal is not that of the next request, and an answer of a
-// model that stood in is not that of the one that was chosen.
+// A decision with a missing signal must not be reused, nor the response of a model that replaced
+// the chosen one.
 func TestWhatOnlyStoodInIsNotKept(t *testing.T) {
 	up, down := testkit.NewUpstream(t, numbered()), testkit.NewUpstream(t, nil)
 	down.Close()
@@ -352,8 +352,8 @@ func sha(key string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// S9: every pair of tenants, roles, models, routes and endpoints asks the same; none gets what
-// another one got, or wrote.
+// S9: every combination of tenants, roles, models, routes and endpoints asks the same; none gets a
+// response made for another.
 func TestNothingCrossesFromOneToAnother(t *testing.T) {
 	up := testkit.NewUpstream(t, numbered())
 	var keys []auth.KeyOptions
@@ -513,7 +513,7 @@ func TestAClientThatLeavesEndsTheReplay(t *testing.T) {
 	waitFor(t, "the record", func() bool { return strings.Contains(b.metrics(), `status="499"} 1`) })
 }
 
-// memoOf is what the cache knows a request by.
+// memoOf returns the cache identity of a request.
 func (b *bench) memoOf(body string) *cache.Identity {
 	b.tb.Helper()
 	req, err := openai.ParseChat([]byte(body), openai.Limits{})

@@ -18,8 +18,8 @@ import (
 	"signalbox/proxy/recall"
 )
 
-// trying starts a proxy whose only route goes to small, and to big with a share of the
-// conversations.
+// trying starts a proxy whose only route goes to small and, with a share of the conversations, to
+// big.
 func trying(tb testing.TB, share, action string, change ...func(*setup)) *pair {
 	tb.Helper()
 	p := &pair{small: okUpstream(tb), big: okUpstream(tb)}
@@ -34,12 +34,12 @@ func trying(tb testing.TB, share, action string, change ...func(*setup)) *pair {
 	return p
 }
 
-// side is the arm that an answer tells, and who gave it.
+// side returns the arm in a response, and the model that answered.
 func side(a answered) string {
 	return a.header.Get("X-Signalbox-Arm") + " " + a.header.Get("X-Signalbox-Model")
 }
 
-// first finds a first turn that goes to an arm.
+// first returns a first turn that goes to an arm.
 func (p *pair) first(arm string, header ...string) turn {
 	p.tb.Helper()
 	for i := range 200 {
@@ -131,7 +131,7 @@ func TestAConversationStaysInItsArm(t *testing.T) {
 	}
 }
 
-// A request that names the response before it says nothing of how the conversation began.
+// A request that names the previous response does not contain the beginning of the conversation.
 func TestAChainOfResponsesStaysInItsArm(t *testing.T) {
 	t.Parallel()
 	var n atomic.Int64
@@ -191,7 +191,7 @@ func TestResultsOfToolsGoToTheModelThatAskedForThem(t *testing.T) {
 		goes(t, "a turn behind a smaller share", "moved rules small")
 }
 
-// A result of a tool may be so long that rules would lead elsewhere.
+// A tool result may be so long that the rules would lead elsewhere.
 func TestALongResultOfAToolStaysWithTheCanary(t *testing.T) {
 	t.Parallel()
 	p := trying(t, "1", "", sticks, func(s *setup) {
@@ -222,8 +222,8 @@ func TestWhoCannotGoToTheCanaryIsInNoArm(t *testing.T) {
 	}
 }
 
-// A canary that is away is no reason to refuse requests, and they stay in its arm: else it would
-// look better than it is.
+// An unavailable canary must not cause refusals, and its requests stay in its arm; otherwise it
+// would look better than it is.
 func TestWhereTheCanaryIsAwayTheOthersAnswer(t *testing.T) {
 	t.Parallel()
 	p := trying(t, "1", "")
@@ -308,7 +308,7 @@ func TestACanaryBesideAMirrorAndExploration(t *testing.T) {
 	}
 }
 
-// A control of one model has nothing to choose, and both arms are judged.
+// With a single control model there is nothing to choose, but both arms are rated.
 func TestFeedbackOnBothArmsCountsWhereOneModelIsTheControl(t *testing.T) {
 	t.Parallel()
 	for name, route := range map[string]string{

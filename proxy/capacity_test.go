@@ -17,7 +17,7 @@ import (
 	"signalbox/proxy/settings"
 )
 
-// cappedModels are models whose endpoints take n requests at once.
+// cappedModels returns models whose endpoints take n requests at a time.
 func cappedModels(n int, line pool.QueueOptions, servers ...*hostile.Server) []backend.ModelOptions {
 	models := hostileModels(servers...)
 	for i := range models {
@@ -86,8 +86,8 @@ func TestAFullModelLeavesItsRequestsToTheNext(t *testing.T) {
 	leave()
 }
 
-// Metrics and /readyz tell of the endpoints that are there, and of others only while requests to
-// them are under way.
+// Metrics and /readyz show the current endpoints, and others only while requests to them are in
+// flight.
 func TestAReloadForgetsEndpointsThatAreGone(t *testing.T) {
 	t.Parallel()
 	old, other := hostile.Start(t, hostile.Options{Mode: "stall"}), hostile.Start(t, hostile.Options{})
@@ -114,7 +114,7 @@ func TestAReloadForgetsEndpointsThatAreGone(t *testing.T) {
 	}
 }
 
-// With everything healthy again, and by its own request only, an ejected endpoint comes back.
+// An ejected endpoint returns when a request to it succeeds.
 func TestAnEndpointThatFailsIsLeftAndComesBack(t *testing.T) {
 	t.Parallel()
 	sick, fine := testkit.NewUpstream(t, testkit.JSON(500, `{}`)), testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
@@ -138,7 +138,7 @@ func TestAnEndpointThatFailsIsLeftAndComesBack(t *testing.T) {
 	}
 }
 
-// An endpoint that has refused a request does nothing for it while another one works on it.
+// An endpoint that refused a request must not keep a slot while another one serves it.
 func TestARefusalHoldsNoSlotWhileAnotherEndpointIsAsked(t *testing.T) {
 	t.Parallel()
 	for name, refusal := range map[string]testkit.Answer{
@@ -167,7 +167,7 @@ func TestARefusalHoldsNoSlotWhileAnotherEndpointIsAsked(t *testing.T) {
 	}
 }
 
-// Gateways before model servers refuse with a page or a line of text.
+// Gateways in front of model servers refuse with a page or a line of text.
 func TestARefusalThatIsNoJSONSaysWhenToComeBack(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"text/plain", "text/html"} {

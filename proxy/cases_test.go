@@ -22,8 +22,7 @@ import (
 
 // These are cases that users of other proxies have asked for, each by the name of what they saw.
 
-// D1: a server that is down gets no requests, and gets them again when it is back; checks follow a
-// reload.
+// D1: a server that is down gets no requests until it is back; health checks follow a reload.
 func TestD1DeadServersAreLeftOutAndComeBack(t *testing.T) {
 	t.Parallel()
 	a, b := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, okAnswer)), testkit.NewUpstream(t, testkit.JSON(http.StatusOK, okAnswer))
@@ -65,7 +64,7 @@ func TestD1DeadServersAreLeftOutAndComeBack(t *testing.T) {
 	}
 }
 
-// D2: what is wrong with a request is not held against the server that says so.
+// D2: a server is not blamed for refusing an invalid request.
 func TestD2RefusedRequestsEjectNoServer(t *testing.T) {
 	t.Parallel()
 	a, b := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, okAnswer)), testkit.NewUpstream(t, testkit.JSON(http.StatusOK, okAnswer))
@@ -119,7 +118,8 @@ func TestD3StreamsFallBackBeforeTheirFirstByte(t *testing.T) {
 	}
 }
 
-// D4: Retry-After reaches the client, and nothing is sent again once a byte of the answer went out.
+// D4: Retry-After reaches the client, and nothing is retried after the first byte of a response was
+// sent.
 func TestD4WaitsArePassedOnAndAnswersAreNotReplayed(t *testing.T) {
 	t.Parallel()
 	u := testkit.NewUpstream(t, testkit.JSON(http.StatusTooManyRequests, `{"error":{"message":"m","type":"t","param":null,"code":null}}`, "Retry-After", "7"))
@@ -139,7 +139,7 @@ func TestD4WaitsArePassedOnAndAnswersAreNotReplayed(t *testing.T) {
 	}
 }
 
-// D5: a thousand requests at a time are all answered.
+// D5: a thousand concurrent requests are all answered.
 func TestD5AThousandRequestsAtATime(t *testing.T) {
 	t.Parallel()
 	const clients = 1000
@@ -166,12 +166,12 @@ func TestD5AThousandRequestsAtATime(t *testing.T) {
 	wg.Wait()
 }
 
-// probes is how often clients make things up in TestF2MetricsGrowWithTheConfigurationAlone, in nine
-// requests each: go test ./proxy -run F2 -args -probes 11200.
+// probes is how often TestF2MetricsGrowWithTheConfigurationAlone makes things up, in nine requests
+// each: go test ./proxy -run F2 -args -probes 11200.
 var probes = flag.Int("probes", 1000, "probes of the test of metrics")
 
-// F2, S23: what clients make up makes no series of metrics: models, paths, methods, keys, sessions
-// and headers. Requests do not cross a network here, so that there can be many of them.
+// F2, S23: names invented by clients create no metric series: models, paths, methods, keys,
+// sessions and headers. Requests do not cross a network here, so that there can be many of them.
 func TestF2MetricsGrowWithTheConfigurationAlone(t *testing.T) {
 	t.Parallel()
 	u := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, okAnswer))

@@ -15,9 +15,9 @@ import (
 	"signalbox/proxy/auth"
 )
 
-// S11: an id opens nothing by itself. One that is guessed, of another tenant, of another key or
-// session, with a lease of somebody else, deleted, or expired in other hands is answered, to the
-// byte, as one that never was; and ids have 128 random bits and more.
+// S11: an id alone gives no access. An id that was guessed, belongs to another tenant, key or
+// session, has a lease of another caller, was deleted, or has expired elsewhere gets the same
+// response, to the byte, as one that never existed. Ids have at least 128 random bits.
 func TestS11AnIDThatIsNotOnesOwnIsNone(t *testing.T) {
 	t.Parallel()
 	clock := testkit.NewClock()
@@ -107,8 +107,8 @@ func TestS11AnIDThatIsNotOnesOwnIsNone(t *testing.T) {
 	}
 }
 
-// faceOf is what of an answer can tell one case from another: all but its time, the id of the
-// request and the one that was asked for.
+// faceOf returns everything in a response that could distinguish cases: all but its time, the
+// request id and the requested id.
 func faceOf(a answered, id string) map[string]any {
 	h := a.header.Clone()
 	for _, own := range []string{"Date", "X-Request-Id", "Server-Timing"} {

@@ -21,7 +21,7 @@ import (
 	"signalbox/proxy/count"
 )
 
-// startContexts is a bench with contexts. A nil store is one with default options.
+// startContexts returns a bench with contexts. A nil store means one with default options.
 func startContexts(t *testing.T, o memory.Options, change ...func(*setup)) *bench {
 	t.Helper()
 	b := start(t, oneModel(testkit.NewUpstream(t, testkit.JSON(http.StatusOK, `{"count":7,"max_model_len":8192,"tokens":[1,2,3,4,5,6,7]}`))), change...)
@@ -49,7 +49,7 @@ func startContexts(t *testing.T, o memory.Options, change ...func(*setup)) *benc
 	return b
 }
 
-// seen is what a client reads of a context.
+// seen is what a client sees of a context.
 type seen struct {
 	Object, ID, Name, ETag, Kind, Tier, Status, Scope, TTL, Parent string
 	Version, Bytes, Leases                                         int
@@ -62,7 +62,7 @@ type seen struct {
 	ExpiresAt                                                      int64 `json:"expires_at"`
 }
 
-// ok reads an answer of a status.
+// ok decodes a response that must have the status.
 func ok[T any](t *testing.T, a answered, status int) (out T) {
 	t.Helper()
 	if a.err != nil || a.status != status {
@@ -152,8 +152,8 @@ func TestMessagesComeBackAsTheyAreStored(t *testing.T) {
 	}
 }
 
-// The bytes of a text are those that were stored, whatever JSON would have made of them, and no
-// browser takes them for a page.
+// A text is returned with the bytes that were stored, whatever JSON would have made of them, and no
+// browser renders it as a page.
 func TestATextComesBackAsItsBytes(t *testing.T) {
 	b := startContexts(t, memory.Options{})
 	pieces := []string{"<p>\"a\" \\ b\n\t\u0001\u00e9\U0001f600", " and \\u0041 more\r\n", "plain"}
@@ -427,8 +427,8 @@ func TestVerdictsAreForThoseWhoMaySeeThem(t *testing.T) {
 	}
 }
 
-// S11, S30: every operation on contexts of three scopes as the owner, as a colleague, in the
-// session and outside of it, and as another tenant.
+// S11, S30: every operation on contexts of three scopes, by the owner, by a colleague, inside and
+// outside the session, and by another tenant.
 func TestContextsOfOthersDoNotExist(t *testing.T) {
 	b := startContexts(t, memory.Options{}, func(s *setup) {
 		s.auth = auth.Options{Mode: auth.ModeKeys, Keys: []auth.KeyOptions{

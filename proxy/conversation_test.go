@@ -24,13 +24,13 @@ import (
 	"signalbox/proxy/settings"
 )
 
-// sticks turns stickiness on, as by default.
+// sticks turns stickiness on with its defaults.
 func sticks(s *setup) { s.stick = decide.DefaultStickOptions() }
 
 // turn is a message of a conversation: ROLE TEXT.
 type turn = string
 
-// chatOf is a request with turns, such as "user hello", and members behind them.
+// chatOf returns a request with turns, such as "user hello", followed by members.
 func chatOf(members string, turns ...turn) string {
 	type message struct {
 		Role    string          `json:"role"`
@@ -54,17 +54,17 @@ func chatOf(members string, turns ...turn) string {
 	return `{"model":"auto"` + members + `,"messages":` + string(b) + `}`
 }
 
-// long is a question that a conversation has much to lose behind.
+// long returns a question after which a conversation has much to lose.
 func long(text string) turn { return "user " + text + strings.Repeat(" and so on", 400) }
 
-// talked is what an answer says of its conversation: state, reason, model and effort.
+// talked returns what a response says about its conversation: state, reason, model and effort.
 func talked(a answered) string {
 	h := a.header
 	return strings.TrimSpace(fmt.Sprintf("%s %s %s %s", h.Get("X-Signalbox-Conversation"), h.Get("X-Signalbox-Conversation-Reason"),
 		h.Get("X-Signalbox-Model"), h.Get("X-Signalbox-Reasoning")))
 }
 
-// goes fails the test when an answer is not 200 or says something else of its conversation.
+// goes fails the test if a response is not 200 or reports something else about its conversation.
 func (a answered) goes(tb testing.TB, what, want string) answered {
 	tb.Helper()
 	if got := talked(a); a.status != http.StatusOK || got != want {
@@ -73,7 +73,7 @@ func (a answered) goes(tb testing.TB, what, want string) answered {
 	return a
 }
 
-// doubtful is a classifier that is not sure that a text which says "perhaps" is about law.
+// doubtful is a classifier that is not certain that a text containing "perhaps" is about law.
 type doubtful struct{ *fakeClassifier }
 
 func (c doubtful) Extract(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set) {

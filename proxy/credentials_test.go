@@ -11,14 +11,14 @@ import (
 	"signalbox/proxy/reasoning"
 )
 
-// notTaken is how a server refuses a key.
+// notTaken returns a response that refuses a key.
 func notTaken(status int) testkit.Answer {
 	return testkit.JSON(status, `{"error":{"message":"Incorrect API key provided: backend-secret","type":"x",`+
 		`"param":null,"code":"invalid_api_key"}}`, "Www-Authenticate", `Basic realm="theirs"`)
 }
 
-// Whose credentials an endpoint refuses decides who is told: those of the configuration are nothing
-// that a client could mend.
+// Who is informed depends on whose credentials an endpoint refuses: a client can do nothing about
+// those in the configuration.
 func TestCredentialsOfTheProxyThatAreRefusedAreNoAffairOfTheClient(t *testing.T) {
 	t.Parallel()
 	const status = http.StatusUnauthorized
@@ -53,8 +53,7 @@ func TestCredentialsOfTheProxyThatAreRefusedAreNoAffairOfTheClient(t *testing.T)
 	}
 }
 
-// The candidate behind a model whose key is wrong is asked, the log names the endpoint, and so does
-// /readyz.
+// The candidate after a model with a wrong key is asked, and the log and /readyz name the endpoint.
 func TestTheNextModelAnswersWhereCredentialsAreRefused(t *testing.T) {
 	t.Parallel()
 	bad := testkit.NewUpstream(t, notTaken(http.StatusUnauthorized))
@@ -86,8 +85,8 @@ func TestTheNextModelAnswersWhereCredentialsAreRefused(t *testing.T) {
 	}
 }
 
-// A server that is only busy may answer later, which is the better word for a client than that
-// another one was not asked as it should be.
+// A server that is only busy may answer later. That is more useful to a client than the error of
+// another server's wrong credentials.
 func TestABusyServerIsTheAnswerBesideOneThatRefusesCredentials(t *testing.T) {
 	t.Parallel()
 	bad := testkit.NewUpstream(t, notTaken(http.StatusUnauthorized))
@@ -104,7 +103,7 @@ func TestABusyServerIsTheAnswerBesideOneThatRefusesCredentials(t *testing.T) {
 	}
 }
 
-// stateOf is what /readyz says of an endpoint.
+// stateOf returns the state of an endpoint in /readyz.
 func stateOf(t *testing.T, b *bench, endpoint string) string {
 	t.Helper()
 	_, d := b.proxy.Ready()

@@ -21,7 +21,7 @@ import (
 	"signalbox/rules"
 )
 
-// stepwise gives signals group by group, in the order of its groups, and asks between them.
+// stepwise provides signals group by group, in the order of its groups, and asks in between.
 type stepwise struct {
 	*fakeClassifier
 	groups  []signal.Mask
@@ -111,7 +111,7 @@ default: {models: [small]}
 	}
 }
 
-// felt is the part of a decision that a client feels.
+// felt is the part of a decision that a client can observe.
 type felt struct {
 	route   string
 	index   int
@@ -192,8 +192,8 @@ default: {models: [small]}
 	}
 }
 
-// For random rule sets and requests, whatever order signals come in, a decision that stops waiting
-// is the one that waits for all.
+// For random rules and requests, and for any order of the signals, a decision that stops waiting
+// early equals the one that waits for all.
 func TestStoppingEarlyDecidesAsWaitingDoes(t *testing.T) {
 	req, err := openai.ParseChat([]byte(ask("hello")), openai.Limits{})
 	if err != nil {
@@ -276,8 +276,8 @@ func drawProgram(t *rapid.T) *rules.Program {
 	return program
 }
 
-// drawValues draws the order of the signals and what each of them says, of a selection and of
-// everything.
+// drawValues draws the order of the signals and their values, for a selection and for the whole
+// text.
 func drawValues(t *rapid.T, c *stepwise) {
 	kinds := signal.Mask(1<<signal.NumKinds - 1).Kinds()
 	for len(kinds) > 0 {

@@ -11,8 +11,8 @@ import (
 	"signalbox/proxy/decisionlog"
 )
 
-// What a request cost is told by its line: who asked, what the answer took, how it ended and what
-// it would have cost at the price of the dearest model.
+// The line of a request reports its cost: the caller, the usage, how it ended, and the cost at the
+// price of the dearest model.
 func TestALineTellsWhatItsRequestCost(t *testing.T) {
 	t.Parallel()
 	l := startLogged(t, "")

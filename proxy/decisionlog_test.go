@@ -21,7 +21,7 @@ import (
 	"signalbox/proxy/decisionlog"
 )
 
-// logged runs requests against a proxy whose decisions are logged, and returns the lines.
+// logged runs requests against a proxy with a decision log and returns the lines.
 type logged struct {
 	*bench
 	up   *testkit.Upstream
@@ -41,7 +41,7 @@ func startLogged(t *testing.T, routes string, change ...func(*telemetry.Options)
 	return l
 }
 
-// logDecisions has b write a log of its decisions.
+// logDecisions makes b write a log of its decisions.
 func logDecisions(t *testing.T, b *bench, change ...func(*telemetry.Options)) *logged {
 	t.Helper()
 	o := telemetry.Options{Log: "error", LogFormat: "text", Decisions: telemetry.DefaultDecisionOptions()}
@@ -74,7 +74,7 @@ func testIdentity() decisionlog.Identity {
 	}
 }
 
-// lines ends the log and returns what it holds, as text and read again.
+// lines ends the log and returns its content, as text and parsed.
 func (l *logged) lines(t *testing.T) (string, []*decisionlog.Entry) {
 	t.Helper()
 	if err := l.tel.Shutdown(context.Background()); err != nil {
@@ -156,7 +156,7 @@ func TestADecisionWithoutAForwardedRequestIsLogged(t *testing.T) {
 	}
 }
 
-// secret is a text that only the request holds.
+// secret is a text that occurs only in the request.
 const secret = "Amelia Bedelia of 12 Rowan Lane"
 
 func TestNoTextOfARequestIsLogged(t *testing.T) {
@@ -200,7 +200,7 @@ default: {models: [small]}
 	}
 }
 
-// gate keeps the log's goroutine busy until it is opened, and writes nothing.
+// gate blocks the log's goroutine until it is opened, and writes nothing.
 type gate struct{ asked, open chan struct{} }
 
 func (g gate) AppendLine(b []byte) ([]byte, error) {
@@ -246,7 +246,7 @@ func again(t *testing.T, l *decisionlog.Entry, routes string, change func(*setup
 	return got
 }
 
-// entry is a request about math whose domain and keywords were read.
+// entry returns a request about math with domain and keywords.
 func entry() *decisionlog.Entry {
 	return &decisionlog.Entry{
 		Version: 1, ID: "r", Route: "default", Outcome: "default", Action: decisionlog.Action{Verb: "use"},
@@ -410,8 +410,8 @@ func TestRedecideTellsTheModelThatIsTriedFirst(t *testing.T) {
 	}
 }
 
-// TestALoggedDecisionIsMadeAgain is the property that replay rests on: under the configuration that
-// made it, every decision is made again, from the log alone.
+// TestALoggedDecisionIsMadeAgain checks the property that replay relies on: under the configuration
+// that made it, every decision can be reproduced from the log alone.
 func TestALoggedDecisionIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	l := startLogged(t, "")
@@ -444,7 +444,7 @@ func TestALoggedDecisionIsMadeAgain(t *testing.T) {
 	}
 }
 
-// A line that was written again means the same, and every line is decided or undetermined.
+// A line that is written again has the same meaning, and every line is decided or undetermined.
 func FuzzRedecide(f *testing.F) {
 	f.Add([]byte(`{"v":1,"request":{"model":"auto","headers":{"X":{"sha256":["00"]}}},"route":"r","outcome":"matched","action":{"verb":"use"},"signals":{"domain":{"state":"evaluated","labels":["a"],"probs":[0.5]}}}`))
 	f.Add([]byte(`{"v":1,"request":{"model":"small"},"route":"named","outcome":"default","action":{"verb":"use"},"signals":{"keyword":{"state":"evaluated","labels":["a"],"sets":{"a":"1"}}},"prompt":{"last_user":"x","segments":[]}}`))

@@ -19,8 +19,8 @@ import (
 	"signalbox/stream/guard"
 )
 
-// The grid of disconnects for clients that speak HTTP/2: a stream that is reset, and a connection
-// that goes. Other streams of the connection go on.
+// The table of disconnects for HTTP/2 clients: a stream that is reset and a connection that is
+// closed. Other streams of the connection continue.
 func TestTheBackendSeesThatAClientOverHTTP2HasGone(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ phase, mode, body, first, guard string }{
@@ -70,7 +70,7 @@ func TestTheBackendSeesThatAClientOverHTTP2HasGone(t *testing.T) {
 	}
 }
 
-// departure is a way to leave.
+// departure is a way to disconnect.
 type departure uint8
 
 const (
@@ -78,8 +78,8 @@ const (
 	byClose                  // of the connection
 )
 
-// departingOverHTTP2 sends a request and returns what leaves it: by a reset of its stream, while
-// another of the connection goes on, or by the end of the connection.
+// departingOverHTTP2 sends a request and returns a function that disconnects: by resetting its
+// stream while another one continues, or by closing the connection.
 func departingOverHTTP2(t *testing.T, url, body, first string, by departure) (leave func() time.Time) {
 	t.Helper()
 	tr := &http.Transport{Protocols: new(http.Protocols)}

@@ -15,13 +15,13 @@ import (
 	"signalbox/stream/guard"
 )
 
-// goneLimit is how soon a backend sees that the client of its request went away, at the 99th
-// percentile of `make test-timed`.
+// goneLimit is how soon a backend must notice that its client has left, at the 99th percentile of
+// `make test-timed`.
 const goneLimit = 100 * time.Millisecond
 
-// C1: the grid of disconnects: in every phase, whichever way the client leaves, the backend sees
-// it, the request is counted as 499 and nobody is blamed. Classifying, and a client that does not
-// read, are in TestAClientThatLeavesCancelsWhatRunsForIt.
+// C1: the table of disconnects. In every phase, and however the client leaves, the backend notices,
+// the request is counted as 499, and no endpoint is blamed.
+// TestAClientThatLeavesCancelsWhatRunsForIt covers classification and a client that does not read.
 func TestTheBackendSeesThatTheClientHasGone(t *testing.T) {
 	t.Parallel()
 	held := guarded(askStream("hi"), towerFact)
@@ -113,7 +113,7 @@ func TestTheBackendSeesThatTheClientHasGone(t *testing.T) {
 	})
 }
 
-// disconnects is how often clients leave: both ways of leaving, or as often as percentiles need.
+// disconnects is the number of disconnects: both ways once, or as many as percentiles need.
 func disconnects(timed int) int {
 	if testkit.Timed() {
 		return timed
@@ -121,8 +121,8 @@ func disconnects(timed int) int {
 	return 6
 }
 
-// A client that has sent its request and closes its side for writing is taken for one that has
-// gone: over HTTP/1.1 the server cannot tell the two apart before it writes.
+// A client that closes its side for writing after the request counts as gone: over HTTP/1.1 the
+// server cannot tell the two apart before it writes.
 func TestAHalfClosedConnectionIsADisconnect(t *testing.T) {
 	t.Parallel()
 	s := hostile.Start(t, hostile.Options{Mode: "watch-ttft"})
@@ -143,10 +143,10 @@ func TestAHalfClosedConnectionIsADisconnect(t *testing.T) {
 	}
 }
 
-// lingers are the ways to close a connection, as SetLinger has them: with a reset, and in order.
+// lingers are the ways to close a connection, as for SetLinger: with a reset, and in order.
 var lingers = [...]int{0, -1}
 
-// departing is leaveable for a client that leaves in one of the ways of lingers.
+// departing is leaveable for a client that disconnects in one of the ways in lingers.
 func (b *bench) departing(body, first string, linger int) (leave func() time.Time) {
 	b.tb.Helper()
 	conn, err := (&net.Dialer{}).DialContext(b.tb.Context(), "tcp", b.Listener.Addr().String())

@@ -16,8 +16,8 @@ import (
 	"signalbox/proxy/reasoning"
 )
 
-// thinks is a bench of a model that reasons as much as outcomes say: without reasoning it is good
-// at poems and bad at taxes, where reasoning helps; answers about taxes are long.
+// thinks returns a bench of a model whose effort is chosen by outcomes. Without reasoning it is
+// good at poems and bad at taxes, where reasoning helps; responses about taxes are long.
 func thinks(tb testing.TB, change ...func(*setup)) (*bench, *outcomes.Store, *testkit.Upstream) {
 	tb.Helper()
 	up := testkit.NewUpstream(tb, testkit.JSON(200, testkit.Completion))
@@ -34,7 +34,7 @@ func thinks(tb testing.TB, change ...func(*setup)) (*bench, *outcomes.Store, *te
 	return start(tb, models, all...), s, up
 }
 
-// teach rates n answers at an effort to requests like text.
+// teach rates n responses at an effort to requests like text.
 func teach(tb testing.TB, s *outcomes.Store, n int, text, effort string, score float64, tokens int) {
 	tb.Helper()
 	for i := range n {
@@ -48,7 +48,7 @@ func teach(tb testing.TB, s *outcomes.Store, n int, text, effort string, score f
 	}
 }
 
-// sentEffort is what the model server was asked for last.
+// sentEffort returns the effort last sent to the model server.
 func sentEffort(tb testing.TB, up *testkit.Upstream) (effort string, limit int) {
 	tb.Helper()
 	var body struct {

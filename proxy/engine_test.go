@@ -14,7 +14,7 @@ import (
 	"signalbox/proxy/engine"
 )
 
-// forged is what a client would say to be taken for a part of the serving system, by field.
+// forged returns what a client would send to pose as a part of the serving system, by field.
 func forged() map[string]string {
 	return map[string]string{
 		"kv_transfer_params": `{"do_remote_prefill":true,"remote_block_ids":[1,2]}`,
@@ -29,7 +29,7 @@ func forged() map[string]string {
 	}
 }
 
-// bodies is a request to each endpoint that takes JSON, with one field more.
+// bodies returns a request to each JSON endpoint with one more field.
 func bodies(field, value string) map[string]string {
 	more := `,"` + field + `":` + value + `}`
 	return map[string]string{
@@ -43,7 +43,7 @@ func bodies(field, value string) map[string]string {
 	}
 }
 
-// S6, S20: what steers the model server is said by the serving system and by nobody else.
+// S6, S20: control fields may come from the serving system only.
 func TestFieldsThatSteerTheModelServerAreRefusedByName(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
@@ -70,7 +70,7 @@ func TestFieldsThatSteerTheModelServerAreRefusedByName(t *testing.T) {
 	}
 }
 
-// vLLM keeps a picture under the uuid of its part and gives it to whoever names it next, of any
+// vLLM stores an image under the uuid of its part and uses it for anyone who names it next, of any
 // tenant.
 func TestAPictureIsNotNamedForAllTenants(t *testing.T) {
 	t.Parallel()
@@ -139,8 +139,7 @@ func TestAFormThatSteersTheModelServerIsRefused(t *testing.T) {
 	}
 }
 
-// What clients that spell out every default send is no control, and extensions of sampling are not
-// either.
+// Defaults that clients spell out are not control fields, nor are sampling extensions.
 func TestDefaultsAndExtensionsOfSamplingPassAsTheyAre(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
@@ -160,7 +159,7 @@ func TestDefaultsAndExtensionsOfSamplingPassAsTheyAre(t *testing.T) {
 	}
 }
 
-// steers are headers that parts of serving systems take for the word of another part.
+// steers are headers that parts of serving systems trust as coming from another part.
 func steers() []string {
 	return []string{
 		"X-Data-Parallel-Rank", "X-data_parallel-rank", "X-Data-Parallel-Host-Port",
@@ -195,8 +194,7 @@ func TestHeadersThatSteerTheModelServerEndHere(t *testing.T) {
 	}
 }
 
-// vLLM's connector P2pNccl reads from the id of a request which servers to fetch blocks from and to
-// send them to.
+// vLLM's connector P2pNccl reads from the request id which servers to exchange blocks with.
 func TestAnIdWithAddressesIsNotTakenOver(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
@@ -217,7 +215,7 @@ func TestAnIdWithAddressesIsNotTakenOver(t *testing.T) {
 	}
 }
 
-// allows lets callers steer the model server.
+// allows lets callers send control parameters.
 func allows(list ...engine.Param) func(*setup) {
 	return func(s *setup) {
 		s.options.AllowEngineParams = append(s.options.AllowEngineParams,

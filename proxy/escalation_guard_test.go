@@ -36,7 +36,7 @@ func (stuckJudge) Judge(ctx context.Context, _ []check.Pair) ([]check.Inference,
 	return nil, ctx.Err()
 }
 
-// An answer that the guard was to judge and has not is not told to be good.
+// A response that the guard should have judged and has not is not reported as good.
 func TestAnAnswerThatTheGuardHasNotReadIsUnread(t *testing.T) {
 	t.Parallel()
 	good := testkit.JSON(200, strings.Replace(testkit.Completion, `"hello"`, `"The tower stands in Paris."`, 1))
@@ -69,7 +69,7 @@ func TestAnAnswerThatTheGuardHasNotReadIsUnread(t *testing.T) {
 	}
 }
 
-// Servers tell more in a stream than its text, log probabilities that the route asks for among it.
+// Servers send more in a stream than its text, including log-probabilities that the route requests.
 func TestAClaimThatFailsIsASignWhateverElseIsTold(t *testing.T) {
 	t.Parallel()
 	small := towerStream(towerTrue, towerFalse, towerRest)

@@ -39,7 +39,7 @@ type pair struct {
 	small, big *testkit.Upstream
 }
 
-// escalating starts a proxy whose only route escalates as written.
+// escalating starts a proxy whose only route escalates as configured.
 func escalating(tb testing.TB, how string, small, big testkit.Answer, change ...func(*setup)) *pair {
 	tb.Helper()
 	p := &pair{small: testkit.NewUpstream(tb, small), big: testkit.NewUpstream(tb, big)}
@@ -52,7 +52,7 @@ func escalating(tb testing.TB, how string, small, big testkit.Answer, change ...
 	return p
 }
 
-// became is what the headers say of an escalation: result, reason, from, model.
+// became returns what the headers say about an escalation: result, reason, from, model.
 func became(a answered) string {
 	h := a.header
 	const name = "X-Signalbox-Escalation"
@@ -106,7 +106,7 @@ func TestAnAnswerThatShowsASignIsThrownAway(t *testing.T) {
 	}
 }
 
-// A limit of the client's own would cut the other model's answer as well. One of the route is the
+// The client's own limit would cut the other model's response as well. A limit of the route is the
 // operator's.
 func TestAnAnswerThatIsCutWhereTheClientAskedForItStands(t *testing.T) {
 	t.Parallel()
@@ -150,7 +150,7 @@ func TestAnAnswerThatIsCutWhereTheClientAskedForItStands(t *testing.T) {
 	}
 }
 
-// askWith is a chat request with another member.
+// askWith returns a chat request with another member.
 func askWith(member string) string { return strings.Replace(ask("hi"), "{", "{"+member+",", 1) }
 
 func TestAStreamIsHeldUntilItIsJudged(t *testing.T) {
@@ -489,8 +489,7 @@ func TestTheDecisionLogAndExplainTellOfAnEscalation(t *testing.T) {
 	}
 }
 
-// What the console sums up is what the metrics and the report do: answers that were thrown away are
-// paid, by their own model.
+// The console, the metrics and the report agree: discarded responses are paid, by their own model.
 func TestAnswersThatWereThrownAwayAreInTheSumsOfTheConsole(t *testing.T) {
 	t.Parallel()
 	p := escalating(t, everySign, testkit.JSON(200, tooShort), testkit.JSON(200, testkit.Completion))
@@ -550,7 +549,7 @@ func TestHiddenValuesAreHiddenFromBothModels(t *testing.T) {
 	}
 }
 
-// What a judgement costs a request, beside one of a route that does not judge: their ratio in one
+// The cost of judging a request compared with a route that does not judge; use the ratio within one
 // run.
 func BenchmarkRequestJudged(b *testing.B) {
 	for name, key := range map[string]string{"without": "", "judged": ", escalate: " + everySign} {

@@ -15,7 +15,7 @@ import (
 	"signalbox/proxy/explain"
 )
 
-// explained asks the explain endpoint.
+// explained calls the explain endpoint.
 func (b *bench) explained(t *testing.T, body string) *explain.Explanation {
 	t.Helper()
 	got := b.post("/signalbox/v1/explain", body)
@@ -26,7 +26,7 @@ func (b *bench) explained(t *testing.T, body string) *explain.Explanation {
 	return &e
 }
 
-// withSystem is a request of some system prompt.
+// withSystem returns a request with a system prompt.
 func withSystem(system, text, rest string) string {
 	return `{"model":"auto"` + rest + `,"messages":[{"role":"system","content":"` + system + `"},{"role":"user","content":"` + text + `"}]}`
 }
@@ -173,7 +173,8 @@ func TestClassifyRefusesWhatIsNoText(t *testing.T) {
 	}
 }
 
-// withoutDecision takes the one x_signalbox out of a stream, and returns the event that it is in.
+// withoutDecision removes the only x_signalbox from a stream and returns the event that contained
+// it.
 func withoutDecision(t *testing.T, stream string) (rest, event string) {
 	t.Helper()
 	const lead = `,"x_signalbox":`

@@ -19,8 +19,8 @@ import (
 // More cases that users of other proxies have asked for, each by the name of what they saw; see
 // cases_test.go.
 
-// A8: an answer of the cache to a request for a stream is a stream as a server sends it, and that
-// to a response holds events of responses and nothing of a chat.
+// A8: a cached response to a streaming request is a stream as a server sends it; in the Responses
+// API it contains no chat events.
 func TestA8StoredAnswersAreStreamsAsServersSendThem(t *testing.T) {
 	up := testkit.NewUpstream(t, numbered())
 	b := start(t, oneModel(up), caches(recall.ModeExact))
@@ -83,9 +83,9 @@ func TestA8StoredAnswersAreStreamsAsServersSendThem(t *testing.T) {
 	}
 }
 
-// B3: what a route says of reasoning reaches the model under whatever name it is served, an
-// explicit false for those that think unless told otherwise, and nothing of templates goes to a
-// server that has none.
+// B3: a route's reasoning setting reaches the model under any name that it is served as, including
+// an explicit false for models that reason by default, and nothing about templates reaches a server
+// without them.
 func TestB3ReasoningSurvivesTheNamesOfModels(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
@@ -118,8 +118,8 @@ default: {models: [thinker]}
 	}
 }
 
-// Browsers are not among the clients: a preflight is refused, and no answer allows another site
-// anything.
+// Browsers are not clients: a preflight is refused, and no response allows access from another
+// site.
 func TestNoOtherSiteIsAllowedAnything(t *testing.T) {
 	t.Parallel()
 	b, u := target(t)
@@ -138,8 +138,8 @@ func TestNoOtherSiteIsAllowedAnything(t *testing.T) {
 	}
 }
 
-// S35: a connection whose server has sent more than its answer is not used again: what is left
-// would begin the next one.
+// S35: a connection whose server has sent more than its response is not reused, since the rest
+// would become the beginning of the next one.
 func TestLeftOverBytesOfAnAnswerEndItsConnection(t *testing.T) {
 	t.Parallel()
 	s := hostile.Start(t, hostile.Options{Still: true})
@@ -157,8 +157,8 @@ func TestLeftOverBytesOfAnAnswerEndItsConnection(t *testing.T) {
 	}
 }
 
-// S7: whatever addresses a request names, in parts of messages or in fields that other proxies act
-// on, nobody here opens them, and the model server gets them as they were written.
+// S7: the proxy opens no address in a request, in message parts or in fields that other proxies act
+// on, and the model server gets them unchanged.
 func TestAddressesInRequestsAreText(t *testing.T) {
 	t.Parallel()
 	b, u := target(t)
@@ -181,8 +181,8 @@ func TestAddressesInRequestsAreText(t *testing.T) {
 	}
 }
 
-// S20: fields by which a caller could take more of a server than is meant for it are the operator's
-// to set: a route's value stands in place of the client's, and the field is there once.
+// S20: fields with which a caller could use more of a server than intended are set by the operator:
+// a route's value replaces the client's, and the field occurs once.
 func TestS20RoutesSetTheFieldsThatCostMuch(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))

@@ -12,8 +12,8 @@ import (
 	"signalbox/proxy/reasoning"
 )
 
-// The errors that streams begin with in these tests: as vLLM and LiteLLM write a fault of their own
-// and one of the request, and as OpenAI and Anthropic do.
+// The errors at the beginning of streams in these tests: vLLM's and LiteLLM's format for a server
+// error and for a request error, and those of OpenAI and Anthropic.
 const (
 	faultOfVLLM    = `data: {"error":{"message":"CUDA","type":"InternalServerError","param":null,"code":500}}` + "\n\n"
 	faultOfLiteLLM = `data: {"error": {"message": "busy", "type": "None", "param": "None", "code": "503"}}` + "\n\n"
@@ -28,7 +28,7 @@ const (
 		`"content":[{"type":"output_text","text":"hello"}]}]}}` + "\n\n"
 )
 
-// firstOf answers once as first does, whichever server is asked, and then as usual does.
+// firstOf responds once like first, whichever server is asked, and then like usual.
 func firstOf(first, usual testkit.Answer) testkit.Answer {
 	var once atomic.Bool
 	return func(u *testkit.Upstream, w http.ResponseWriter, r *http.Request) {
@@ -40,7 +40,8 @@ func firstOf(first, usual testkit.Answer) testkit.Answer {
 	}
 }
 
-// A server that fails before it has said anything may be replaced, however it says that it failed.
+// A server that fails before it has sent any content may be replaced, however it reports the
+// failure.
 func TestAStreamThatBeginsWithTheServersErrorIsRepeatedElsewhere(t *testing.T) {
 	t.Parallel()
 	const responses, messages = "/v1/responses", downstream.MessagesPath
@@ -111,8 +112,8 @@ func TestTheNextModelAnswersForAStreamThatBeginsWithAnError(t *testing.T) {
 	}
 }
 
-// Where nobody is left the client gets what the server said, which counts once, and the decision
-// log names it.
+// When no server is left, the client gets the server's message. It is counted once, and the
+// decision log contains it.
 func TestAnErrorThatNobodyBettersIsTheAnswer(t *testing.T) {
 	t.Parallel()
 	for name, events := range map[string][]string{
@@ -150,7 +151,7 @@ func TestARefusalIsBetterThanAStreamThatBeginsWithAnError(t *testing.T) {
 	}
 }
 
-// What begins with an error is within the budget of retries, as refusals are.
+// Retries after such an error are subject to the retry budget, like those after refusals.
 func TestStreamsThatBeginWithAnErrorKeepToTheBudgetOfRetries(t *testing.T) {
 	t.Parallel()
 	fails := testkit.Stream(faultOfVLLM, testkit.Done)

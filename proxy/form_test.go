@@ -11,7 +11,7 @@ import (
 	"signalbox/proxy/auth"
 )
 
-// recording is a form as SDKs send one, with a recording of every byte there is.
+// recording returns a form as SDKs send it, with a recording that contains every byte value.
 func recording(t *testing.T, model string) (kind, body string) {
 	t.Helper()
 	var b bytes.Buffer
@@ -90,7 +90,7 @@ func TestRecordingsGoToTheModelThatTheFormNames(t *testing.T) {
 	}
 }
 
-// Nobody here can hear a recording: rules see the other fields of its form.
+// Rules cannot read a recording, but they see the other fields of its form.
 func TestTheFieldsOfARecordingAreRead(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.JSON(200, `{"text":"hello"}`))

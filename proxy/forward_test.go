@@ -63,7 +63,8 @@ func TestStreamsAreByteIdentical(t *testing.T) {
 	}
 }
 
-// A fault in a stream never looks like its end: whole events, then an error event, then a break.
+// A failed stream never looks complete: whole events, then an error event, then a broken
+// connection.
 func TestABrokenStreamEndsInAnError(t *testing.T) {
 	up := testkit.NewUpstream(t, nil)
 	b := start(t, oneModel(up), func(s *setup) { s.options.GapTimeout = option.Duration(300 * time.Millisecond) })
@@ -198,11 +199,12 @@ func TestAnswersPassAsTheyAre(t *testing.T) {
 	}
 }
 
-// fastStreams is how many streams TestFastStreamsAreAllWhole reads. Of the full number none must be
-// cut either: go test -run FastStreams ./proxy -streams 100000.
+// fastStreams is the number of streams in TestFastStreamsAreAllWhole. The full number must not lose
+// any either: go test -run FastStreams ./proxy -streams 100000.
 var fastStreams = flag.Int("streams", 2000, "fast streams to read")
 
-// TestFastStreams guards against what a stock reverse proxy does: it cut 39 of 2,000.
+// TestFastStreamsAreAllWhole guards against a defect of a stock reverse proxy, which broke 39 of
+// 2,000.
 func TestFastStreamsAreAllWhole(t *testing.T) {
 	t.Parallel()
 	want := testkit.Event("a") + testkit.Event("b") + testkit.Finish + testkit.Done
@@ -334,10 +336,10 @@ func TestOfTwoRefusalsTheShorterWaitIsPassedOn(t *testing.T) {
 	}
 }
 
-// burst is how many retries need no requests before them.
+// burst is the number of retries available without requests before them.
 const burst = 10
 
-// left spends what is left of a budget and returns how many retries that was.
+// left spends the rest of a budget and returns the number of retries.
 func left(b *pool.Budget) (n int) {
 	for b.Spend() {
 		n++
@@ -370,7 +372,7 @@ func TestARefusalOfTheFirstChoiceIsNoFallback(t *testing.T) {
 	}
 }
 
-// With everything failing, retries add no more than their budget to the load.
+// When everything fails, retries add no more load than their budget.
 func TestRetriesKeepToTheirBudget(t *testing.T) {
 	t.Parallel()
 	a, c := testkit.NewUpstream(t, testkit.JSON(503, `{}`)), testkit.NewUpstream(t, testkit.JSON(503, `{}`))
@@ -399,8 +401,8 @@ func TestAConnectionThatDiesWhenReusedIsNoError(t *testing.T) {
 	}
 }
 
-// A busy server that does not say for how long would else be refusing requests while another one
-// has time: 429 is no failure that ejects it.
+// A 429 is not a failure that ejects an endpoint, so a busy server that gives no Retry-After would
+// keep refusing requests while another one has room.
 func TestABusyEndpointRests(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -457,7 +459,7 @@ func TestNoHealthyEndpoint(t *testing.T) {
 	}
 }
 
-// waitFor polls what another goroutine brings about; the condition itself is the synchronisation.
+// waitFor polls for the result of another goroutine; the condition itself synchronises.
 func waitFor(tb testing.TB, what string, done func() bool) {
 	tb.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
@@ -472,7 +474,7 @@ func waitFor(tb testing.TB, what string, done func() bool) {
 	}
 }
 
-// A client that leaves is noticed by whatever works for it, in every phase.
+// In every phase, everything that works for a client notices when it leaves.
 func TestAClientThatLeavesCancelsWhatRunsForIt(t *testing.T) {
 	const limit = 100 * time.Millisecond
 	phases := []struct {
@@ -537,7 +539,7 @@ func TestAClientThatLeavesCancelsWhatRunsForIt(t *testing.T) {
 }
 
 // leaveable sends a request on a connection of its own, reads until it has seen first, and returns
-// what closes the connection.
+// the function that closes the connection.
 func (b *bench) leaveable(body, first string) (leave func() time.Time) {
 	b.tb.Helper()
 	conn, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", b.Listener.Addr().String())

@@ -73,7 +73,7 @@ func TestATerminateThatAClientAsksForEndsAtTheFirstFailure(t *testing.T) {
 	}
 }
 
-// A server tells the usage at the end, which does not come then.
+// A server reports usage at the end, which does not arrive in this case.
 func TestAStreamThatTheGuardEndsTellsTheUsageThatWasAskedFor(t *testing.T) {
 	t.Parallel()
 	pieces := towerStream(towerTrue, towerFalse, " ", towerRest[1:])
@@ -210,7 +210,7 @@ func TestTextsAreVerifiedInTurnAndNoLongerThanTheirClientsWait(t *testing.T) {
 	}
 }
 
-// Completions and Responses are guarded as chat is.
+// Completions and the Responses API are guarded like chat.
 func TestEveryEndpointIsGuarded(t *testing.T) {
 	t.Parallel()
 	pieces := []string{towerTrue, towerFalse, " ", towerRest[1:]}
@@ -240,7 +240,7 @@ func TestEveryEndpointIsGuarded(t *testing.T) {
 	}
 }
 
-// JSON that only the prompt asks for stays valid, and what an operator has set for it holds.
+// JSON requested only in the prompt stays valid, and the operator's setting for it applies.
 func TestJSONThatThePromptAsksForIsNotAnnotatedInside(t *testing.T) {
 	t.Parallel()
 	const open, shut = `{\"answer\": \"`, `\"}`
@@ -277,7 +277,7 @@ func TestJSONThatThePromptAsksForIsNotAnnotatedInside(t *testing.T) {
 	}
 }
 
-// A client may take an event whose number it has seen for a repetition.
+// A client may treat an event with a known number as a repetition.
 func TestTheEventsOfAGuardedResponseAreNumberedInOrder(t *testing.T) {
 	t.Parallel()
 	const path, told = "/v1/responses", `"sequence_number":`
@@ -326,7 +326,7 @@ func TestTheEventsOfAGuardedResponseAreNumberedInOrder(t *testing.T) {
 	}
 }
 
-// guardedEvents is a stream of an endpoint that says the pieces.
+// guardedEvents returns a stream of an endpoint with the pieces as text.
 func guardedEvents(path string, pieces []string) []string {
 	var out []string
 	if path == "/v1/completions" {
@@ -342,8 +342,8 @@ func guardedEvents(path string, pieces []string) []string {
 	return append(out, strings.ReplaceAll(responseEnd, `"text":"hello"`, `"text":"`+strings.Join(pieces, "")+`"`))
 }
 
-// hearOther reads a stream of completions or of Responses: its text in pieces, the text told at the
-// end, and the summary.
+// hearOther parses a stream of completions or of the Responses API: its text in pieces, the full
+// text at the end, and the summary.
 func hearOther(tb testing.TB, body string) (text, whole string, s *guardSummary) {
 	tb.Helper()
 	for line := range strings.Lines(body) {

@@ -23,7 +23,7 @@ import (
 
 const towerFact = `"facts":["The tower is 330 m high.","It was opened in 1889."]`
 
-// What a model says of the tower: the second sentence is wrong.
+// What a model says about the tower; the second sentence is wrong.
 const (
 	towerTrue  = "The tower is 330 m high."
 	towerFalse = " It was opened in 1925."
@@ -42,18 +42,18 @@ func towerBody() string {
 	return strings.Replace(testkit.Completion, `"hello"`, `"`+towerTrue+towerFalse+towerRest+`"`, 1)
 }
 
-// guarded is a chat request with the extras of signalbox.
+// guarded returns a chat request with signalbox extras.
 func guarded(text, extras string) string {
 	return strings.Replace(text, "{", `{"signalbox":{`+extras+`},`, 1)
 }
 
-// watched starts a bench whose default route has a guard of this mode.
+// watched starts a bench whose default route has a guard in the mode.
 func watched(tb testing.TB, mode string, up *testkit.Upstream, change ...func(*setup)) *bench {
 	tb.Helper()
 	return start(tb, oneModel(up), append([]func(*setup){func(s *setup) { s.guard.Mode = mode }}, change...)...)
 }
 
-// said is what a client makes of an answer, streamed or not.
+// said is what a client assembles from a response, streamed or not.
 type said struct {
 	text, finish string
 	done         bool // a stream ended in order
@@ -71,7 +71,7 @@ type guardSummary struct {
 	}
 }
 
-// hear reads an answer as a client does.
+// hear parses a response like a client.
 func hear(tb testing.TB, body string) said {
 	tb.Helper()
 	type message struct{ Content string }
@@ -168,7 +168,7 @@ func TestAnswersAreCheckedInEveryMode(t *testing.T) {
 	}
 }
 
-// tells checks the log, the metrics and the degraded header's cause of one answer about the tower.
+// tells checks the log, the metrics and the degraded header for one response about the tower.
 func (b *bench) tells(mode string) {
 	b.tb.Helper()
 	log, page := b.log.String(), b.metrics()
@@ -518,7 +518,7 @@ func TestObserveTellsItsVerdictsOnRequest(t *testing.T) {
 	}
 }
 
-// sayingJudge contradicts claims with the word false.
+// sayingJudge contradicts claims that contain the word false.
 type sayingJudge struct{ err error }
 
 func (j sayingJudge) Judge(_ context.Context, pairs []check.Pair) ([]check.Inference, error) {
@@ -574,7 +574,7 @@ func TestAGuardWithoutAModelSaysSo(t *testing.T) {
 	}
 }
 
-// A server that has all of a short stream at once may say how long it is.
+// A server that has a whole short stream ready may declare its length.
 func TestAStreamOfATellingLengthIsMarkedToItsEnd(t *testing.T) {
 	t.Parallel()
 	const said = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Refunds are paid within 15 days.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"

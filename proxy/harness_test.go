@@ -52,10 +52,10 @@ func TestMain(m *testing.M) {
 	testkit.VerifyNoLeaks(m)
 }
 
-// patience is how long a test waits for what must happen before it fails.
+// patience is how long a test waits before it fails.
 const patience = testkit.Patience
 
-// fakeClassifier knows the domain of a text by its first word and a jailbreak by its name.
+// fakeClassifier recognises the domain of a text by its first word and a jailbreak by its name.
 type fakeClassifier struct {
 	signals  signal.Mask
 	broken   signal.Mask    // kinds that cannot be extracted
@@ -149,10 +149,10 @@ routes:
 default: {models: [small]}
 `
 
-// decision is where a request goes and what it was based on.
+// decision is where a request goes and what that was based on.
 type decision = decide.Decision
 
-// chatPath is the path that most requests come to.
+// chatPath is the path of most requests.
 const chatPath = exchange.ChatPath
 
 // bench is a proxy in front of scripted upstreams.
@@ -186,7 +186,7 @@ type setup struct {
 	signs      *decide.SignOptions // nil: feedback alone
 }
 
-// oneModel serves every model of testRoutes from the given upstreams.
+// oneModel returns every model of testRoutes, served by the given upstreams.
 func oneModel(ups ...*testkit.Upstream) []backend.ModelOptions {
 	kwargs := reasoning.Options{Dialect: reasoning.DialectKwargs, Key: "enable_thinking"}
 	return []backend.ModelOptions{
@@ -204,7 +204,7 @@ func modelOptions(name, served string, r reasoning.Options, ups ...*testkit.Upst
 	return o
 }
 
-// patientRedis opens a server with budgets that a busy machine keeps to.
+// patientRedis connects to a server with timeouts suitable for a busy machine.
 func patientRedis(tb testing.TB, server *testkit.Redis) *redis.Store {
 	tb.Helper()
 	s, err := redis.Open(tb.Context(), redis.Options{
@@ -319,7 +319,7 @@ func compile(tb testing.TB, s setup) *rules.Program {
 	return program
 }
 
-// answered is an answer that a client got.
+// answered is a response that a client received.
 type answered struct {
 	status int
 	header http.Header
@@ -355,7 +355,7 @@ func (b *bench) do(method, path, body string, header ...string) answered {
 	return answered{res.StatusCode, res.Header, string(got), err}
 }
 
-// envelope is the error of an answer.
+// envelope is the error of a response.
 type envelope struct {
 	Message, Type string
 	Param, Code   *string
@@ -390,7 +390,7 @@ func askStream(text string) string {
 	return `{"model":"auto","stream":true,"messages":[{"role":"user","content":` + string(b) + `}]}`
 }
 
-// within fails the test when nothing comes in time.
+// within fails the test if nothing arrives in time.
 func within[T any](tb testing.TB, c <-chan T, what string) T {
 	tb.Helper()
 	select {
@@ -402,7 +402,7 @@ func within[T any](tb testing.TB, c <-chan T, what string) T {
 	}
 }
 
-// counted reports whether a page tells more than 0 of a counter, whatever its labels.
+// counted reports whether a page has a counter above 0, with any labels.
 func counted(page, name string) bool {
 	return regexp.MustCompile(`(?m)^` + name + `(\{[^}]*\})? [0-9.e+]*[1-9]`).MatchString(page)
 }

@@ -18,7 +18,7 @@ import (
 
 func commenting(s *setup) { s.options.KeepaliveAfter = option.Duration(20 * time.Millisecond) }
 
-// A2: load balancers close connections that say nothing.
+// A2: load balancers close silent connections.
 func TestCommentsKeepASilentStreamAlive(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"ttft?d=500ms", "head-ttft?d=500ms", "rst-mid?k=3&d=500ms"} {
@@ -100,8 +100,8 @@ func TestWhatGoesWrongBehindACommentIsToldInTheStream(t *testing.T) {
 	}
 }
 
-// lateWriter counts what is written when the handler has returned: the server may have given the
-// buffers to another connection by then.
+// lateWriter counts writes after the handler has returned, when the server may have reused the
+// buffers for another connection.
 type lateWriter struct {
 	*httptest.ResponseRecorder
 
@@ -134,7 +134,7 @@ func TestNoCommentIsSentWhenTheRequestHasEndedInAPanic(t *testing.T) {
 	}
 }
 
-// A comment has sent the head with 200, and yet no model has answered.
+// A comment has sent the head with status 200 although no model has answered.
 func TestWhatNoModelAnswersBehindACommentCostsNothing(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]testkit.Answer{

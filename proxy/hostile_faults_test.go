@@ -163,7 +163,7 @@ func TestRetryAfterIsPassedOnWhereItCanBeTakenAtItsWord(t *testing.T) {
 	}
 }
 
-// What nobody bounds fills the memory: a line without an end, and a client that does not read.
+// Unbounded input would fill the memory: a line without an end, and a client that does not read.
 func TestEndlessAnswersStayWithinTheirBounds(t *testing.T) {
 	s := hostile.Start(t, hostile.Options{Mode: "endless-line?max=1G"})
 	b := start(t, hostileModels(s))
@@ -215,7 +215,7 @@ func TestEndlessAnswersStayWithinTheirBounds(t *testing.T) {
 	}
 }
 
-// largestBuffer is the largest size of a buffer of a connection, in bytes.
+// largestBuffer returns the maximum size of a connection's buffer, in bytes.
 func largestBuffer(t *testing.T, name string) int64 {
 	t.Helper()
 	text, err := os.ReadFile("/proc/sys/net/ipv4/" + name)

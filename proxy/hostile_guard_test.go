@@ -9,8 +9,8 @@ import (
 	"signalbox/stream/guard"
 )
 
-// spoken is the text of an answer up to its end, choice by choice, as far as its events or its body
-// can be read.
+// spoken returns the text of a response up to its end, choice by choice, as far as its events or
+// its body can be parsed.
 func spoken(body string) string {
 	type message struct{ Content string }
 	var texts [4]strings.Builder
@@ -38,10 +38,9 @@ func spoken(body string) string {
 	return strings.Join(said, "\n")
 }
 
-// TestAHostileBackendMeetsTheGuard runs every mode with the guard on, in a mode that lets text go
-// and in one that holds it: whatever the client gets without a guard as an error it gets as the
-// same error, what breaks off breaks off, what is whole is whole, and nothing is said that the
-// server has not said.
+// TestAHostileBackendMeetsTheGuard runs every mode with the guard, once in a mode that passes text
+// and once in one that holds it. Errors without a guard are the same with it, what breaks off
+// breaks off, what is complete stays complete, and no text appears that the server did not send.
 func TestAHostileBackendMeetsTheGuard(t *testing.T) {
 	t.Parallel()
 	for _, row := range hostileRows() {

@@ -120,7 +120,7 @@ func TestEveryHostileModeOfHTTP2HasARow(t *testing.T) {
 	}
 }
 
-// hostileModels2 are models that servers serve over HTTP/2, in clear text or over TLS.
+// hostileModels2 returns models served over HTTP/2, in clear text or over TLS.
 func hostileModels2(t *testing.T, servers ...*hostile.Server) []backend.ModelOptions {
 	t.Helper()
 	models := hostileModels(servers...)
@@ -140,8 +140,8 @@ func hostileModels2(t *testing.T, servers ...*hostile.Server) []backend.ModelOpt
 	return models
 }
 
-// The table of HTTP/1.1 in frames of HTTP/2, and what only those can do wrong; over TLS as well as
-// without.
+// The table for HTTP/1.1 in HTTP/2 frames, and errors that only frames can have; with and without
+// TLS.
 func TestAHostileBackendOverHTTP2GivesItsDocumentedResult(t *testing.T) {
 	t.Parallel()
 	for _, row := range hostileRows2() {
@@ -212,7 +212,7 @@ func hostileOverHTTP2(t *testing.T, row hostileRow, want result, secure bool, bo
 	}
 }
 
-// A piece of an answer may look like the head of another.
+// A piece of a response may look like the head of another one.
 func TestAFrameThatComesInPiecesIsRead(t *testing.T) {
 	t.Parallel()
 	s := hostile.Start(t, hostile.Options{Mode: "frame-in-two", Still: true, HTTP2: true})
@@ -230,8 +230,8 @@ func TestAFrameThatComesInPiecesIsRead(t *testing.T) {
 	}
 }
 
-// A connection of HTTP/2 carries many requests: what is wrong with one is the others' trouble only
-// where the connection dies.
+// An HTTP/2 connection carries many requests: an error of one affects the others only if the
+// connection ends.
 func TestAStreamThatIsResetLeavesTheOthersAlone(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64

@@ -23,7 +23,7 @@ import (
 	"signalbox/proxy/settings"
 )
 
-// result is what a client sees of a mode.
+// result is what a client sees in a mode.
 type result uint8
 
 const (
@@ -40,7 +40,7 @@ const (
 	unreadable               // 502, from a server that gives a stream where none was asked for, or the reverse
 )
 
-// before is how many events the backend sends before it falls silent; 0 where it does not.
+// before returns the number of events that the backend sends before it is silent; 0 if it is not.
 func (r result) before() int {
 	if r == cutLate {
 		return 2
@@ -48,7 +48,7 @@ func (r result) before() int {
 	return 0
 }
 
-// hostileRow is a mode and what a client sees that asks for a stream, and one that does not.
+// hostileRow is a mode with what a streaming and a non-streaming client see.
 type hostileRow struct {
 	mode         string
 	stream, json result
@@ -59,8 +59,8 @@ type hostileRow struct {
 	unread       bool // the request is never read
 }
 
-// shortPatience are the time limits of the tests. What is not late has to keep them too, on a busy
-// machine as well: eight times as long is waited there.
+// shortPatience sets the timeouts of the tests. Responses that are not late must keep them on a
+// busy machine as well, where eight times as long is allowed.
 func shortPatience(o *settings.Server) {
 	unit := 100 * time.Millisecond
 	if !testkit.Timed() {
@@ -72,8 +72,8 @@ func shortPatience(o *settings.Server) {
 	o.GapTimeout = option.Duration(4 * unit)
 }
 
-// hostileRows is the table of documented results. What is large is beyond the bound it is about: 8 MB
-// of a whole body or of an event, 1 MB of what the guard holds.
+// hostileRows is the table of documented results. Large values exceed the limit that they are
+// about: 8 MB for a whole body or an event, 1 MB for what the guard holds.
 func hostileRows() []hostileRow {
 	return []hostileRow{
 		{mode: "ok"},
@@ -212,7 +212,8 @@ func hostileRows() []hostileRow {
 	}
 }
 
-// Modes of connections, and of more than one request, have tests of their own.
+// ownTests are the modes with tests of their own: those of connections, and of more than one
+// request.
 func ownTests() []string {
 	return append(hostile.Connections(), "half-open", "idle-close", "ok-then-rst-next", "early-413", "other-tenant-marker")
 }
@@ -231,7 +232,7 @@ func TestEveryHostileModeHasARow(t *testing.T) {
 	}
 }
 
-// raw asks without decompression, and once. begun are called when the response's head is here.
+// raw sends one request without decompression. begun is called when the response head has arrived.
 func (b *bench) raw(body string, begun ...func()) answered {
 	b.tb.Helper()
 	return b.rawTo(chatPath, body, begun...)
@@ -256,8 +257,8 @@ func (b *bench) rawTo(path, body string, begun ...func()) answered {
 	return answered{res.StatusCode, res.Header, string(got), err}
 }
 
-// direct is what a client sees that asks the backend itself: all of it, or of a stream that falls
-// silent its first events. A server that waits for its client to go is closed.
+// direct returns what a client of the backend itself sees: everything or, of a stream that becomes
+// silent, its first events. A server that waits for its client to leave is closed.
 func direct(tb testing.TB, mode, body string, events int) answered {
 	tb.Helper()
 	return directly(tb, hostile.Options{Mode: mode, Still: true}, body, events)
@@ -302,7 +303,7 @@ func directly(tb testing.TB, o hostile.Options, body string, events int) answere
 	return answered{res.StatusCode, res.Header, string(got), err}
 }
 
-// heard are the data of the events of a stream, read line by line.
+// heardEvents returns the data of the events of a stream, parsed line by line.
 func heardEvents(stream string) (data []string) {
 	stream = strings.ReplaceAll(strings.ReplaceAll(strings.TrimPrefix(stream, "\ufeff"), "\r\n", "\n"), "\r", "\n")
 	var lines []string
@@ -375,8 +376,8 @@ func TestAHostileBackendGivesItsDocumentedResult(t *testing.T) {
 	}
 }
 
-// askTwo sends a request through a new proxy in front of two new servers, of which the one that is
-// asked first does as mode says and the other answers well. It tells how often they were asked.
+// askTwo sends a request through a new proxy in front of two new servers. The first one asked
+// behaves as mode says, the other one answers normally. It returns how often they were asked.
 func askTwo(
 	t *testing.T, mode, body string, o hostile.Options,
 	models func(...*hostile.Server) []backend.ModelOptions, limits func(*setup),
@@ -394,7 +395,7 @@ func askTwo(
 	return b, got, int(asked.Load())
 }
 
-// hostileModels are models that servers serve.
+// hostileModels returns models for servers.
 func hostileModels(servers ...*hostile.Server) []backend.ModelOptions {
 	var out []backend.ModelOptions
 	for _, name := range []string{"big", "small", "effort"} {
@@ -468,7 +469,7 @@ func checkResult(t *testing.T, row hostileRow, want result, got answered, body s
 	}
 }
 
-// checkSecrets: nothing of where a backend is, and of what it takes, reaches a client.
+// checkSecrets checks that neither a backend's address nor its credentials reach a client.
 func checkSecrets(t *testing.T, s *hostile.Server, got answered) {
 	t.Helper()
 	all := got.body

@@ -21,8 +21,7 @@ import (
 	"signalbox/proxy/reasoning"
 )
 
-// stateful is a server of the Responses API: it alone has what it has answered with, for the key
-// that asked.
+// stateful is a Responses API server: only it has its responses, for the key that requested them.
 func stateful(tb testing.TB, name string) *testkit.Upstream {
 	tb.Helper()
 	kept := map[string]string{}
@@ -44,7 +43,7 @@ func stateful(tb testing.TB, name string) *testkit.Upstream {
 	})
 }
 
-// responseOf is the id of a response.
+// responseOf returns the id of a response.
 func responseOf(tb testing.TB, a answered) string {
 	tb.Helper()
 	var r struct {
@@ -56,7 +55,7 @@ func responseOf(tb testing.TB, a answered) string {
 	return r.ID
 }
 
-// ownServers gives each model servers that no other has, by name.
+// ownServers gives each model its own servers, by name.
 func ownServers(tb testing.TB, models []backend.ModelOptions, names ...string) {
 	tb.Helper()
 	for i := range models {
@@ -68,8 +67,8 @@ func ownServers(tb testing.TB, models []backend.ModelOptions, names ...string) {
 	}
 }
 
-// goOn sends some turns behind the first, each of which is to be answered where that was. between
-// may change the id that the next turn goes on with.
+// goOn sends some turns after the first, each of which must be answered where that was. between may
+// change the id that the next turn continues.
 func (b *bench) goOn(model, first, input string, turns int, between func(id string) string) {
 	b.tb.Helper()
 	begun := b.post("/v1/responses", `{"model":"`+model+`","input":"`+first+`"}`)
@@ -106,8 +105,8 @@ func TestAResponseIsGoneOnWithByItsModelWhateverTheSubject(t *testing.T) {
 		goes(t, "another subject", "kept server_state big high")
 }
 
-// A model that the client named may be one that no route leads to: whoever goes on with its response
-// by routing goes on with it, unless the request holds what another route is for.
+// A model that the client named may be one that no route leads to. A routed request that continues
+// its response goes to it, unless the request contains what another route is for.
 func TestWhatANamedModelAnsweredIsGoneOnWithByRouting(t *testing.T) {
 	t.Parallel()
 	models := append(oneModel(), modelOptions("aside", "", reasoning.Options{}))
@@ -138,7 +137,7 @@ default: {models: [small]}
 	}
 }
 
-// Who has a response is kept for longer than a conversation is, and without stickiness.
+// The place of a response is remembered for longer than a conversation, and without stickiness.
 func TestAResponseIsGoneOnWithWhereNothingSticks(t *testing.T) {
 	t.Parallel()
 	models := oneModel()
@@ -149,7 +148,7 @@ func TestAResponseIsGoneOnWithWhereNothingSticks(t *testing.T) {
 	}
 }
 
-// No server knows an answer of a rule: what comes after it goes on with what was before it.
+// No server knows a rule's answer: the turn after it continues what came before it.
 func TestAnAnswerOfARuleIsGoneOnWith(t *testing.T) {
 	t.Parallel()
 	models := oneModel()
@@ -170,7 +169,7 @@ func TestAnAnswerOfARuleIsGoneOnWith(t *testing.T) {
 	}
 }
 
-// An answer of a rule within a conversation that the server keeps says nothing of its later turns.
+// A rule's answer within a conversation stored by the server does not affect later turns.
 func TestAnAnswerOfARuleLeavesAConversationAsItIs(t *testing.T) {
 	t.Parallel()
 	up := stateful(t, "a")
@@ -192,7 +191,7 @@ func TestAnAnswerOfARuleLeavesAConversationAsItIs(t *testing.T) {
 	}
 }
 
-// Servers see one account: that a response is another tenant's is known here alone.
+// Servers see one account: only the proxy knows that a response belongs to another tenant.
 func TestAResponseOfAnotherTenantIsNotFound(t *testing.T) {
 	t.Parallel()
 	up := stateful(t, "a")
@@ -259,7 +258,7 @@ func TestAResponseIsGoneOnWithByTheAccountThatHasIt(t *testing.T) {
 	}
 }
 
-// A server that is busy keeps those waiting who go on with what it has, and nobody else.
+// A busy server makes only those requests wait that continue a response that it has.
 func TestWhoWaitsForAResponseIsInNobodysWay(t *testing.T) {
 	t.Parallel()
 	free := make(chan struct{})
@@ -309,7 +308,7 @@ func TestWhoWaitsForAResponseIsInNobodysWay(t *testing.T) {
 	all.Wait()
 }
 
-// Who asks for a named model in between leaves what is known of the subject.
+// A request for a named model in between keeps what is known about the subject.
 func TestAModelThatIsNamedInBetweenForgetsNoSubject(t *testing.T) {
 	t.Parallel()
 	b := unsure(t, oneModel(stateful(t, "a")))
@@ -324,7 +323,7 @@ func TestAModelThatIsNamedInBetweenForgetsNoSubject(t *testing.T) {
 	say("auto", "perhaps explain it").goes(t, "a doubtful turn", "kept prefill small")
 }
 
-// Where the server that has the response is busy, others do not tell that there is none.
+// If the server with the response is busy, no other server reports that there is none.
 func TestABusyServerIsNotAResponseThatIsGone(t *testing.T) {
 	t.Parallel()
 	servers := make([]*testkit.Upstream, 2)
@@ -352,7 +351,7 @@ func TestABusyServerIsNotAResponseThatIsGone(t *testing.T) {
 	}
 }
 
-// Where that server stays full, no other model is asked, which would not know the response.
+// If that server stays full, no other model, which would not know the response, is asked.
 func TestAFullServerIsNotAResponseThatIsGone(t *testing.T) {
 	t.Parallel()
 	free := make(chan struct{})

@@ -16,8 +16,8 @@ import (
 	"signalbox/internal/simulator/kv"
 )
 
-// kvServer is a model server with a prefix cache: internal/simulator/kv behind enough of the API to place
-// requests by.
+// kvServer is a model server with a prefix cache: internal/simulator/kv with enough of the API for
+// placement.
 type kvServer struct {
 	*httptest.Server
 	tb testing.TB
@@ -35,7 +35,7 @@ type kvServer struct {
 	refusal string // the body of the 400 that answers every request; empty for none
 }
 
-// quick is a server on which 4,000 tokens take 8 ms.
+// quick returns the options of a server on which 4,000 tokens take 8 ms.
 func quick() kv.Options {
 	o := kv.DefaultOptions()
 	o.Blocks, o.Seats = 3000, 64
@@ -90,14 +90,14 @@ func (s *kvServer) set(flag *bool, to bool) {
 	*flag = to
 }
 
-// refuse has every request answered with 400 and the body; with none, requests are answered again.
+// refuse makes every request fail with status 400 and the body; an empty body ends this.
 func (s *kvServer) refuse(body string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refusal = body
 }
 
-// serves has /v1/models tell a window.
+// serves makes /v1/models report a window.
 func (s *kvServer) serves(window int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +116,7 @@ func (s *kvServer) restart() {
 	s.engine.Restart(time.Now())
 }
 
-// counters are what the server counts.
+// counters returns the server's counters.
 func (s *kvServer) counters() kv.Counters {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,14 +124,14 @@ func (s *kvServer) counters() kv.Counters {
 	return s.engine.Counters()
 }
 
-// pages is how often its metrics were asked for.
+// pages returns how often its metrics were requested.
 func (s *kvServer) pages() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.scraped
 }
 
-// requests are the bodies that came.
+// requests returns the bodies received.
 func (s *kvServer) requests() []map[string]json.RawMessage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,7 +156,7 @@ func (s *kvServer) metrics(w io.Writer, o kv.Options) {
 	fmt.Fprintf(w, "vllm:cache_config_info{block_size=\"%d\",enable_prefix_caching=\"True\",num_gpu_blocks=\"%d\"} 1\n", o.BlockTokens, o.Blocks)
 }
 
-// tokensOf cuts a prompt into tokens of four bytes.
+// tokensOf divides a prompt into tokens of four bytes.
 func tokensOf(text string) []uint32 {
 	var out []uint32
 	for len(text) > 0 {
@@ -221,7 +221,8 @@ func (s *kvServer) chat(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "data: {\"choices\":[],\"usage\":%s}\n\ndata: [DONE]\n\n", usage)
 }
 
-// run waits for a request to be answered; false when its client or the server's process went away.
+// run waits for a request to be answered; it returns false if its client or the server's process
+// has gone.
 func (s *kvServer) run(r *http.Request, body map[string]json.RawMessage, req kv.Request) (kv.Sequence, bool) {
 	s.mu.Lock()
 	s.bodies = append(s.bodies, body)

@@ -16,15 +16,15 @@ import (
 	"signalbox/proxy/settings"
 )
 
-// near reports whether got is within the error of a sketch, two in a hundred, of want.
+// near reports whether got is within a sketch's error, two percent, of want.
 func near(got, want float64) bool { return got >= want*0.98-1 && got <= want*1.02+1 }
 
-// answerOf is a whole answer of n tokens.
+// answerOf returns a whole response of n tokens.
 func answerOf(n int, finish string) testkit.Answer {
 	return testkit.JSON(200, fmt.Sprintf(`{"id":"c","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"say \"finish_reason\":\"length\""},"logprobs":null,"finish_reason":%q,"stop_reason":null}],"usage":{"prompt_tokens":9,"total_tokens":%d,"completion_tokens":%d}}`, finish, n+9, n))
 }
 
-// streamOf is a stream of n chunks of one word, which does not tell its usage.
+// streamOf returns a stream of n one-word chunks that does not report usage.
 func streamOf(n int, word, finish string) testkit.Answer {
 	pieces := []string{testkit.Event("")}
 	for range n {
@@ -33,8 +33,7 @@ func streamOf(n int, word, finish string) testkit.Answer {
 	return testkit.Stream(append(pieces, strings.Replace(testkit.Finish, `"stop"`, `"`+finish+`"`, 1)+testkit.Done)...)
 }
 
-// Each case plays answers and tells the limit that the upstream receives with the request after
-// them.
+// Each case plays responses and gives the limit that the upstream receives with the next request.
 func TestTheUpstreamReceivesALimitThatLearned(t *testing.T) {
 	t.Parallel()
 	const routes = `
@@ -99,14 +98,14 @@ default: {models: [small], max_tokens: auto}
 	}
 }
 
-// recorded waits until n requests were recorded, which is after their answers have reached the
-// client.
+// recorded waits until n requests were recorded, which happens after their responses have reached
+// the client.
 func (b *bench) recorded(n int) {
 	b.tb.Helper()
 	waitFor(b.tb, "the record", func() bool { return strings.Count(b.log.String(), `"msg":"request"`) >= n })
 }
 
-// limitSent reads the last limit that an upstream received; 0 when there was none.
+// limitSent returns the last limit that an upstream received; 0 if there was none.
 func limitSent(tb testing.TB, up *testkit.Upstream) int {
 	tb.Helper()
 	var body struct {

@@ -26,7 +26,7 @@ func TestTheDetailOfAnErrorIsItsMessage(t *testing.T) {
 	}
 }
 
-// A schema of a tool lies one level deeper in the chat that is read.
+// A tool's schema is one level deeper in the chat that is parsed.
 func TestAnErrorOfTheChatNamesTheFieldOfTheMessage(t *testing.T) {
 	t.Parallel()
 	b := start(t, oneModel(testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))))
@@ -43,7 +43,8 @@ func TestAnErrorOfTheChatNamesTheFieldOfTheMessage(t *testing.T) {
 	}
 }
 
-// The body of an error is the proxy's own, and what the server said of its body is not true of it.
+// The body of an error is the proxy's own, and the server's headers about its body do not apply to
+// it.
 func TestAnErrorHasNoHeadersOfTheBodyThatItStandsFor(t *testing.T) {
 	t.Parallel()
 	u := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, "\x1f\x8b\x08 no message",

@@ -19,7 +19,7 @@ import (
 	"signalbox/proxy/recall"
 )
 
-// askMessage is a request to the Messages API.
+// askMessage returns a request to the Messages API.
 func askMessage(text, more string) string {
 	b, _ := json.Marshal(text)
 	return `{"model":"auto","max_tokens":64` + more + `,"messages":[{"role":"user","content":` + string(b) + `}]}`
@@ -33,7 +33,7 @@ func (b *bench) message(body string, header ...string) answered {
 		append([]string{"Anthropic-Version", "2023-06-01", "Anthropic-Beta", "x"}, header...)...)
 }
 
-// failure is the error of an answer in the shape of the Messages API, as "type: message".
+// failure returns the error in the form of the Messages API, as "type: message".
 func (a answered) failure(tb testing.TB) string {
 	tb.Helper()
 	var body struct {
@@ -51,7 +51,7 @@ func (a answered) failure(tb testing.TB) string {
 	return body.Error.Type + ": " + body.Error.Message
 }
 
-// eventsOf are the names of the events of a stream, and the texts in them.
+// eventsOf returns the names of the events of a stream, and their texts.
 func eventsOf(tb testing.TB, stream string) (names []string, text string) {
 	tb.Helper()
 	for e := range strings.SplitSeq(strings.TrimSuffix(stream, "\n\n"), "\n\n") {

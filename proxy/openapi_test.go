@@ -10,7 +10,7 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// Whoever adds a route adds it to tools/configref/openapi.go and runs `make generate`.
+// A new route must be added to tools/configref/openapi.go, followed by `make generate`.
 func TestEveryRouteIsDescribed(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile("../internal/app/openapi.json")

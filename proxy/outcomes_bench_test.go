@@ -14,8 +14,8 @@ import (
 	"signalbox/proxy/rewrite"
 )
 
-// knownVector tells one embedding of every text, at no cost: what is left is what a decision does with
-// it.
+// knownVector returns the same embedding for every text, at no cost: what remains is the cost of
+// the decision.
 type knownVector struct{ vector []float32 }
 
 func (knownVector) Signals() signal.Mask { return signal.MaskOf(signal.Embedding) }
@@ -26,8 +26,8 @@ func (k knownVector) Extract(_ context.Context, _ *signal.Text, _ signal.Mask, s
 	set.Put(signal.Embedding, signal.Value{State: signal.Known, Vector: k.vector})
 }
 
-// BenchmarkDecideByOutcomes is what a decision between two models costs without outcomes, with
-// 10,000 of them, with exploring, and while somebody judges 200 answers a second.
+// BenchmarkDecideByOutcomes measures a decision between two models without outcomes, with 10,000
+// outcomes, with exploring, and while 200 responses per second are rated.
 func BenchmarkDecideByOutcomes(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 2))
 	vector := func() []float32 {

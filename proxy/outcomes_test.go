@@ -17,8 +17,8 @@ import (
 	"signalbox/proxy/explain"
 )
 
-// learns is a bench whose default route chooses among two models by quality, of which the
-// configuration takes praised for the better one.
+// learns returns a bench whose default route chooses between two models by quality; the
+// configuration considers praised the better one.
 func learns(tb testing.TB, change ...func(*setup)) (*bench, *outcomes.Store) {
 	tb.Helper()
 	up := testkit.NewUpstream(tb, testkit.JSON(200, testkit.Completion))
@@ -39,7 +39,7 @@ func learns(tb testing.TB, change ...func(*setup)) (*bench, *outcomes.Store) {
 
 const onTaxes, onPoems = "please explain the taxes of small shops", "write poems about autumn rain again"
 
-// deserves is how good an answer is in truth: the praised model is the worse one.
+// deserves returns the true quality of a response: the praised model is the worse one.
 func deserves(a answered) float64 {
 	if a.header.Get("X-Signalbox-Model") == "big" {
 		return 0.1
@@ -84,7 +84,7 @@ func TestFeedbackMovesRequestsLikeTheJudgedOnesToAnotherModel(t *testing.T) {
 	}
 }
 
-// A route that asks for no signal has a pass for the embedding alone.
+// A route without signals has a pass for the embedding alone.
 func TestOutcomesCountWhereARouteNeedsNoPass(t *testing.T) {
 	t.Parallel()
 	for _, by := range []string{"cost, quality_margin: 1", "latency"} {

@@ -11,8 +11,8 @@ import (
 	"signalbox/proxy/upstream"
 )
 
-// A page where an API answers in JSON comes from a proxy, a portal or a wrong address: it is a
-// failure of the endpoint. Another type may be a slip of a server that answers well.
+// A page from an API that responds in JSON comes from a proxy, a portal or a wrong address: it is a
+// failure of the endpoint. Any other type may be a mistake of a server that answers correctly.
 func TestAPageIsNoAnswerOfAnAPI(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.Body(200, "text/html", "<p>sign in</p>"))
@@ -44,7 +44,7 @@ func TestAPageIsNoAnswerOfAnAPI(t *testing.T) {
 	}
 }
 
-// A server that quickly gives what no client can use would otherwise be the least busy one, and get
+// A server that quickly returns unusable responses would otherwise be the least busy one and get
 // more requests than those that answer.
 func TestAnAnswerOfNoUseCountsAgainstItsEndpoint(t *testing.T) {
 	t.Parallel()
@@ -118,7 +118,8 @@ func TestAnAnswerOfNoUseCountsAgainstItsEndpoint(t *testing.T) {
 	}
 }
 
-// How long an answer is the client says, and other clients must not lose an endpoint for it.
+// The client determines the length of a response, and other clients must not lose an endpoint
+// because of it.
 func TestAnAnswerThatIsTooLongIsNoFailureOfItsEndpoint(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("All is well. ", upstream.MaxWhole/12)
@@ -133,7 +134,7 @@ func TestAnAnswerThatIsTooLongIsNoFailureOfItsEndpoint(t *testing.T) {
 	}
 }
 
-// It may be how the server says that it does not take these credentials, which are the client's.
+// This may be how the server refuses the credentials, which are the client's.
 func TestARedirectOfOneWhoKnowsClientsIsNoFailure(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.JSON(302, "{}", "Location", "/login"))

@@ -11,9 +11,9 @@ import (
 	"signalbox/proxy/settings"
 )
 
-// What placement costs a request on its way through the proxy, of a model with two endpoints: `off`
-// is the less loaded of two, `short` a prompt that belongs to nothing, `session` one that names a
-// session, `long` one of 16 KiB.
+// The cost of placement for a request through the proxy, to a model with two endpoints: `off` is
+// the less loaded of two, `short` a prompt without a key, `session` one with a session, `long` one
+// of 16 KiB.
 func BenchmarkPlacement(b *testing.B) {
 	short := strings.Replace(ask("hello, how are you today"), "auto", "small", 1)
 	session := strings.Replace(short, `{`, `{"signalbox":{"session":"one"},`, 1)
@@ -34,8 +34,8 @@ func BenchmarkPlacement(b *testing.B) {
 	}
 }
 
-// placer is the stage alone: everything between the decision and the first attempt, and what is
-// noted at its end.
+// placer returns the stage alone: everything between the decision and the first attempt, and what
+// is recorded at its end.
 func placer(tb testing.TB, how, body string) func() {
 	tb.Helper()
 	up := testkit.NewUpstream(tb, testkit.JSON(200, testkit.Completion))

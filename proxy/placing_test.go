@@ -25,7 +25,7 @@ import (
 	"signalbox/proxy/settings"
 )
 
-// kvModel is a model that servers with caches serve, each an endpoint named a, b, ...
+// kvModel returns a model served by servers with caches, each an endpoint named a, b, ...
 func kvModel(change func(*backend.ModelOptions), servers ...*kvServer) []backend.ModelOptions {
 	o := backend.ModelOptions{Name: "small", ServedAs: "Org/Small-7B", ContextWindow: 1 << 20, Health: pool.HealthOptions{Path: "off"}}
 	o.KV.PrefillUsPerToken, o.KV.Level = 60, kv.LevelAPC
@@ -41,7 +41,7 @@ func kvModel(change func(*backend.ModelOptions), servers ...*kvServer) []backend
 
 const toSmall = "routes: []\ndefault: {models: [small]}\n"
 
-// placedBench is a proxy in front of n servers with caches.
+// placedBench returns a proxy in front of n servers with caches.
 func placedBench(t *testing.T, n int, change func(*backend.ModelOptions), more ...func(*setup)) (*bench, []*kvServer) {
 	t.Helper()
 	var servers []*kvServer
@@ -51,7 +51,7 @@ func placedBench(t *testing.T, n int, change func(*backend.ModelOptions), more .
 	return placedOn(t, servers, change, more...), servers
 }
 
-// placedOn is placedBench with servers that are there.
+// placedOn is placedBench with existing servers.
 func placedOn(t *testing.T, servers []*kvServer, change func(*backend.ModelOptions), more ...func(*setup)) *bench {
 	t.Helper()
 	plain := func(s *setup) { s.routes = toSmall }
@@ -60,7 +60,7 @@ func placedOn(t *testing.T, servers []*kvServer, change func(*backend.ModelOptio
 	return b
 }
 
-// kib is n KiB of text that begins with a word of its own.
+// kib returns n KiB of text that begins with a word of its own.
 func kib(seed string, n int) string {
 	var b strings.Builder
 	for i := 0; b.Len() < n<<10; i++ {
@@ -69,7 +69,7 @@ func kib(seed string, n int) string {
 	return b.String()
 }
 
-// told is what an answer said of its cached tokens, its endpoint and what was expected.
+// told is what a response reported: its cached tokens, its endpoint and the prediction.
 type told struct {
 	prompt, cached, predicted int
 	endpoint, header          string
@@ -96,7 +96,7 @@ func numberIn(body, name string) int {
 	return n
 }
 
-// turns is a conversation of system text and so many questions with their answers.
+// turns returns a conversation with a system text and n questions with their answers.
 func turns(system string, n int) string {
 	b := `{"model":"auto","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"system","content":"` + system + `"}`
 	for i := range n {
@@ -317,7 +317,7 @@ func TestALevelIsFoundOut(t *testing.T) {
 	}
 }
 
-// eventually waits for what other goroutines do.
+// eventually waits for other goroutines.
 func eventually(t *testing.T, done func() bool, what string) {
 	t.Helper()
 	deadline := time.NewTimer(patience)
@@ -518,7 +518,7 @@ func TestARefusedPromptIsNotPredicted(t *testing.T) {
 	}
 }
 
-// A server takes whole blocks from its cache, never the end of a prompt that it adds itself.
+// A server reuses whole blocks from its cache, and never the end of a prompt that it adds itself.
 func TestPredictionsAreWholeBlocksOfTheServer(t *testing.T) {
 	t.Parallel()
 	o := quick()

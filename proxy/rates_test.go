@@ -25,7 +25,7 @@ import (
 	"signalbox/proxy/settings"
 )
 
-// limited lets one caller in, by the key "limited".
+// limited admits one caller, with the key "limited".
 func limited(r auth.RateOptions) func(*setup) {
 	return withKeys(auth.KeyOptions{Name: "limited", Rate: r}, auth.KeyOptions{Name: "free"})
 }
@@ -228,7 +228,7 @@ func TestMessagesAndDepthAreBounded(t *testing.T) {
 	}
 }
 
-// What a raised limit lets in is read with it wherever it is read again.
+// A body admitted by a raised limit is parsed with that limit everywhere.
 func TestRaisedLimitsHoldForEveryReader(t *testing.T) {
 	t.Parallel()
 	u := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, okAnswer))
@@ -304,7 +304,8 @@ func TestTooManyHeadersAreRefused(t *testing.T) {
 	}
 }
 
-// Clients that send a head or a body drop by drop are closed, and others do not notice them.
+// Connections of clients that send a head or body very slowly are closed, and other clients are not
+// affected.
 func TestSlowClientsAreClosed(t *testing.T) {
 	t.Parallel()
 	u := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, okAnswer))
@@ -363,7 +364,7 @@ func TestSlowClientsAreClosed(t *testing.T) {
 	}
 }
 
-// A client that is refused before its body was read does not get to send it slowly.
+// A client that is refused before its body was read cannot continue to send it slowly.
 func TestABodyThatNobodyReadsHoldsNoConnection(t *testing.T) {
 	t.Parallel()
 	b := start(t, oneModel(testkit.NewUpstream(t, testkit.JSON(http.StatusOK, okAnswer))), limited(auth.RateOptions{}), func(s *setup) {
@@ -383,7 +384,7 @@ func TestABodyThatNobodyReadsHoldsNoConnection(t *testing.T) {
 	}
 }
 
-// A refused request is of somebody, as an operator wants to see in logs and metrics.
+// A refused request is attributed to its caller, so that operators see it in logs and metrics.
 func TestARequestRefusedByALimitIsCountedForItsCaller(t *testing.T) {
 	t.Parallel()
 	u := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, okAnswer))

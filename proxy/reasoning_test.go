@@ -19,7 +19,7 @@ import (
 	"signalbox/rules"
 )
 
-// reasoningModels are one model for each dialect, all served by one upstream.
+// reasoningModels returns one model per dialect, all served by one upstream.
 func reasoningModels(up *testkit.Upstream) []backend.ModelOptions {
 	custom := map[string]map[string]any{
 		"none": {"thinking": map[string]any{"type": "disabled"}, "verbosity": "low"},
@@ -49,8 +49,8 @@ func reasoningModels(up *testkit.Upstream) []backend.ModelOptions {
 	}
 }
 
-// Each case gives what a route asks for, what the client's body says beside its model and message,
-// what the upstream receives there, and what the header reports.
+// Each case gives a route's setting, the members of the client's body besides model and message,
+// what the upstream receives for them, and what the header reports.
 func TestReasoningReachesEveryModelInItsDialect(t *testing.T) {
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
 	models := reasoningModels(up)
@@ -223,7 +223,8 @@ func TestAnUnknownComplexityLeavesTheClientsEffort(t *testing.T) {
 	}
 }
 
-// Whatever a client sends, a route that overrides it produces a valid body that holds its prompt.
+// Whatever a client sends, a route that overrides it produces a valid body that contains its
+// prompt.
 func FuzzARewrittenBodyIsARequest(f *testing.F) {
 	for _, s := range []string{
 		`{"model":"m","messages":[{"role":"user","content":"x"}],"reasoning_effort":"low"}`,

@@ -17,7 +17,7 @@ import (
 	"signalbox/proxy/recent"
 )
 
-// looked is a proxy whose decisions are looked at. Of its models big is the dearest.
+// looked returns a proxy whose decisions are viewed. Among its models, big is the dearest.
 func looked(t *testing.T) (*bench, setup) {
 	t.Helper()
 	up := testkit.NewUpstream(
@@ -32,7 +32,7 @@ func looked(t *testing.T) (*bench, setup) {
 	return b, made
 }
 
-// until waits for the decisions behind one that are there once n of them are.
+// until waits until there are n decisions after seq and returns them.
 func (b *bench) until(seq uint64, n int) []*recent.Seen {
 	b.tb.Helper()
 	for end := time.After(patience); ; {
@@ -162,7 +162,7 @@ func TestDecisionsLookTheSameWhenTheirConfigurationIsReplaced(t *testing.T) {
 	}
 }
 
-// BenchmarkRecentKept is what a request pays whose decision is kept.
+// BenchmarkRecentKept measures what a request costs whose decision is kept.
 func BenchmarkRecentKept(b *testing.B) {
 	up := testkit.NewUpstream(b, testkit.JSON(http.StatusOK, "{}"))
 	p := start(b, oneModel(up))

@@ -21,7 +21,7 @@ routes:
 default: {models: [small], redact: true}
 `
 
-// piiClassifier finds two fixed values. It has the kind PII only.
+// piiClassifier finds two fixed values. It computes only the kind PII.
 type piiClassifier struct {
 	fakeClassifier
 
@@ -144,7 +144,7 @@ func TestALongAnswerIsRestoredAsItComes(t *testing.T) {
 	}
 }
 
-// Such an answer reaches clients as it is: what is in it has to be put back all the same.
+// Such a response reaches clients unchanged, so its values must be restored all the same.
 func TestAnAnswerOfAnotherTypeIsRestored(t *testing.T) {
 	for _, odd := range []string{"text/plain", "application/octet-stream", "application/problem+json", ""} {
 		for _, status := range []int{http.StatusOK, http.StatusBadRequest} {
@@ -200,7 +200,7 @@ func TestWhereNothingIsHiddenTheBytesAreKept(t *testing.T) {
 	}
 }
 
-// What cannot be hidden is not sent.
+// What cannot be redacted is not sent.
 func TestWithoutTheSignalNothingIsSent(t *testing.T) {
 	tests := []struct {
 		name string
@@ -254,8 +254,8 @@ func TestWithoutTheSignalNothingIsSent(t *testing.T) {
 	}
 }
 
-// A result of a tool that an idle machine reads in time, and this one did not, is worth another try,
-// which goes on behind what was read: the client is told which signal it was and how long to wait.
+// A tool result that an idle machine would read in time is worth a retry, which continues after
+// what was read: the client is told which signal was late and how long to wait.
 func TestALongResultThatWasLateSaysWhatAndWhenToRetry(t *testing.T) {
 	t.Parallel()
 	const routes = "routes:\n  - {name: p, when: {pii: true}, on_unknown: match, block: {message: no}}\n" +
@@ -275,7 +275,7 @@ func TestALongResultThatWasLateSaysWhatAndWhenToRetry(t *testing.T) {
 	}
 }
 
-// A text that is too long for the time there is will be so again: the client is not asked to retry.
+// A text that is too long for the available time will be so again: the client is told not to retry.
 func TestATextTooLongToBeReadIsRefusedForGood(t *testing.T) {
 	t.Parallel()
 	long := strings.Replace(
@@ -369,7 +369,7 @@ func TestEveryEndpointHidesAndRestores(t *testing.T) {
 	}
 }
 
-// The second turn names somebody else, and the server still says what it called the first one.
+// The second turn names another person, and the server still uses the first one's placeholder.
 func TestATurnThatGoesOnGetsNoValueOfAnotherTurn(t *testing.T) {
 	t.Parallel()
 	for _, e := range routed() {
@@ -392,8 +392,8 @@ func TestATurnThatGoesOnGetsNoValueOfAnotherTurn(t *testing.T) {
 	}
 }
 
-// A result of a tool goes back on the route that asked for it, where the rules of another route
-// have not looked for what it hides.
+// A tool result returns on the route that made the call, although the rules of another route have
+// not computed the signal that it redacts by.
 func TestAResultOfAToolIsHiddenOnTheRouteOfItsCall(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, testkit.Completion))

@@ -11,8 +11,8 @@ import (
 	"signalbox/proxy/trial"
 )
 
-// unchanged ends the log, of so many lines at least, and returns it. It fails the test where one is
-// decided otherwise by what wrote it.
+// unchanged ends the log, which must have at least that many lines, and returns it. It fails the
+// test if a line is decided differently by the proxy that wrote it.
 func (l *logged) unchanged(t *testing.T, lines int) []*decisionlog.Entry {
 	t.Helper()
 	text, list := l.lines(t)

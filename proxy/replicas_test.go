@@ -18,14 +18,14 @@ import (
 	"signalbox/proxy/engine"
 )
 
-// overRedis is a Board over Redis, as the application makes it.
+// overRedis is a Board over Redis, as in the application.
 type overRedis struct{ *board.Board }
 
 func (b overRedis) Publish(model string, r affinity.Residence) {
 	b.Board.Publish(board.Note{Model: model, Key: r.Key, Endpoint: r.Endpoint, Tokens: r.Tokens, Expires: r.Expires})
 }
 
-// replicas are proxies in front of the same servers, which share a salt and, with a URL, a Redis.
+// replicas returns proxies in front of the same servers that share a salt and, with a URL, a Redis.
 func replicas(t *testing.T, n int, url string, prefill float64, servers ...*kvServer) []*bench {
 	t.Helper()
 	var out []*bench
@@ -57,9 +57,9 @@ func replicas(t *testing.T, n int, url string, prefill float64, servers ...*kvSe
 	return out
 }
 
-// agents is the workload of the figures: contexts of some 4,000 tokens, three agents each, of so
-// many turns, 12 requests at once, sent to the replicas by turns. It returns the share of prompt
-// tokens that were cached, and the best share that there could be.
+// agents is the workload of the figures: contexts of about 4,000 tokens, three agents each with the
+// given number of turns, 12 concurrent requests, sent to the replicas in turn. It returns the
+// cached share of prompt tokens, and the highest possible share.
 func agents(t *testing.T, via []*bench, contexts, turns int) (share, ideal float64) {
 	t.Helper()
 	type agent struct{ context, id int }
@@ -109,8 +109,8 @@ func agents(t *testing.T, via []*bench, contexts, turns int) (share, ideal float
 	return 100 * float64(cached) / float64(prompt), 100 * float64(best) / float64(prompt)
 }
 
-// TestTwoReplicasFindWhatEitherHasSent measures the figure of two replicas, with nothing named by
-// the clients.
+// TestTwoReplicasFindWhatEitherHasSent measures the figure for two replicas when clients name
+// nothing.
 func TestTwoReplicasFindWhatEitherHasSent(t *testing.T) {
 	t.Parallel()
 	server := testkit.NewRedis(t)

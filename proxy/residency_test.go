@@ -17,7 +17,7 @@ import (
 	"signalbox/proxy/contexts"
 )
 
-// residents are where a context is, as the API tells it.
+// residents returns where a context is cached, according to the API.
 func (b *bench) residents(id string) []contexts.Residence {
 	b.tb.Helper()
 	var out struct{ Residency []contexts.Residence }
@@ -65,8 +65,8 @@ func mustGet(t *testing.T, b *bench, owner memory.Owner, ref memory.Ref) *memory
 	return &c
 }
 
-// What a template puts in front of the messages parts prompts that begin alike; the metric counts
-// how often.
+// Parameters that a template places before the messages separate prompts with the same beginning;
+// the metric counts how often.
 func TestEffortInFrontOfThePromptIsCountedAsASplit(t *testing.T) {
 	t.Parallel()
 	ask := func(b *bench, effort string) {
@@ -90,7 +90,7 @@ func TestEffortInFrontOfThePromptIsCountedAsASplit(t *testing.T) {
 	}
 }
 
-// Where a context is, and whether it is read ahead, is asked without a request that was decided.
+// Residency and warming are requested without a decided request.
 func TestEffortInFrontOfThePromptNeedsNoDecision(t *testing.T) {
 	t.Parallel()
 	b, _ := placedBench(t, 2, func(o *backend.ModelOptions) { o.KV.EffortLeadsPrompt = true })
@@ -103,7 +103,7 @@ func TestEffortInFrontOfThePromptNeedsNoDecision(t *testing.T) {
 	}
 }
 
-// claims is a board on which one name can be taken once.
+// claims is a board on which a name can be taken once.
 type claims struct {
 	mu    sync.Mutex // guards taken
 	taken map[string]time.Duration
@@ -197,7 +197,7 @@ func TestReferencesOfAllKindsGoTogether(t *testing.T) {
 	}
 }
 
-// A pointer whose time is over says so to requests that name it, too.
+// A request that names an expired context gets a specific error, too.
 func TestARequestThatNamesAnExpiredContextIsTold(t *testing.T) {
 	t.Parallel()
 	clock := testkit.NewClock()

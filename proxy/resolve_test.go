@@ -22,8 +22,8 @@ import (
 )
 
 // remembering is a bench with a store of contexts. Texts get the verdicts that they name:
-// "jailbreak" and "email" stand for what they say, "unread" for a text of which nothing is known,
-// "long ago" for one of whose injections nothing is.
+// "jailbreak" and "email" stand for findings, "unread" for a text without verdicts, "long ago" for
+// one without an injection verdict.
 type remembering struct {
 	*bench
 	store *memory.Store
@@ -80,7 +80,7 @@ func (r *remembering) create(o memory.Owner, d memory.Draft) string {
 	return c.ID
 }
 
-// with is a request that names contexts, as JSON.
+// with returns a request that names contexts, as JSON.
 func with(pointers, messages string) string {
 	return `{"model":"small","signalbox":{"context":` + pointers + `},"messages":[` + messages + `]}`
 }
@@ -319,7 +319,7 @@ func TestContextsComeBackFromRedisOrAreUnavailable(t *testing.T) {
 	}
 }
 
-// Somebody else's program may write where contexts are. What it spoiled is gone, and nothing else.
+// Another program may write to the keys of contexts. Only what it damaged is lost.
 func TestAKeyOfRedisThatSomebodySpoiledCostsItsContextAlone(t *testing.T) {
 	t.Parallel()
 	server := testkit.NewRedis(t)
@@ -452,8 +452,8 @@ func TestAPromptCountsItsContexts(t *testing.T) {
 	}
 }
 
-// A snapshot that is not given back would keep its bytes for ever: what is deleted stays in RAM
-// until then.
+// A snapshot that is not released would keep its bytes forever: deleted data stays in memory until
+// then.
 func TestSnapshotsAreGivenBack(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.Stall(testkit.Event("one"), testkit.Event("two")))

@@ -9,8 +9,8 @@ import (
 	"signalbox/internal/testkit"
 )
 
-// Each case gives the messages that a client sends and the exact ones that the upstream receives,
-// for each mode of a route's prompt; P stands for the prompt as JSON has it.
+// Each case gives the messages that a client sends and exactly those that the upstream receives,
+// for each mode of a route's prompt; P stands for the prompt as JSON.
 func TestTheUpstreamReceivesThisPrompt(t *testing.T) {
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
 	const routes = `

@@ -165,7 +165,7 @@ func TestTheReasoningHeaderTellsWhatIsAskedOfTheModel(t *testing.T) {
 	}
 }
 
-// S36: of the headers of either side those cross that are meant for the other.
+// S36: only those headers of either side cross the proxy that are meant for the other side.
 func TestHeadersThatCrossAndHeadersThatDoNot(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion,

@@ -146,7 +146,7 @@ func TestNamedModelsMayBeRouted(t *testing.T) {
 	}
 }
 
-// What a server behind a careless proxy could be made to see: nothing.
+// Protocol switches, with which a careless proxy would expose its upstream, must not get through.
 func TestNoSwitchOfProtocolReachesTheUpstream(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))

@@ -9,8 +9,8 @@ import (
 	"signalbox/proxy/engine"
 )
 
-// S3, S23: whoever issues tokens names tenants without end, and none of them may leave anything
-// behind.
+// S3, S23: token issuers can name any number of tenants, and none of them may leave anything in
+// memory.
 func TestSaltsOfTenantsWithoutEndTakeNoMemory(t *testing.T) {
 	s := engine.NewSalts([]byte("secret"))
 	heap := func() uint64 {

@@ -18,7 +18,7 @@ import (
 
 func anyone() memory.Owner { return memory.Owner{Tenant: auth.DefaultOptions().DefaultTenant} }
 
-// stored is what a context holds, as a list of messages.
+// stored returns the content of a context as a list of messages.
 func (r *remembering) stored(id string) string {
 	r.tb.Helper()
 	s, err := r.store.Resolve(r.tb.Context(), anyone(), memory.Ref{ID: id})
@@ -29,7 +29,8 @@ func (r *remembering) stored(id string) string {
 	return string(s.Messages())
 }
 
-// contextIn is x_signalbox.context of an answer, and the chunk that has it; empty without one.
+// contextIn returns x_signalbox.context of a response and the chunk that contains it; empty if
+// there is none.
 func contextIn(tb testing.TB, body string) (id, chunk string) {
 	tb.Helper()
 	for line := range strings.Lines(body) {
@@ -105,7 +106,7 @@ func TestAnAnswerThatEndsWellBecomesAContext(t *testing.T) {
 	}
 }
 
-// Answers of the other two APIs become contexts as those of chats do.
+// Responses of the other two APIs become contexts like those of chats.
 func TestAnswersOfOtherAPIsBecomeContexts(t *testing.T) {
 	t.Parallel()
 	const (
@@ -209,8 +210,8 @@ func TestASavedContextIsNoWiderThanWhatItHolds(t *testing.T) {
 	}
 }
 
-// A model that contradicts a pinned fact is told of, with where the fact is pinned, and is not
-// stored.
+// A model that contradicts a pinned fact is reported, with the place of the fact, and its response
+// is not stored.
 func TestFactsOfContextsAreEvidence(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.Stream(testkit.Event("The rent is 1200 EUR a month."), testkit.Finish, testkit.Done))
@@ -242,7 +243,7 @@ func TestFactsOfContextsAreEvidence(t *testing.T) {
 	}
 }
 
-// A fact without an id is named by its place in the list that it was given in.
+// A fact without an id is named by its position in its list.
 func TestFactsWithoutIDsAreNamedByTheirPlace(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.Stream(testkit.Event("The rent is 1200 EUR a month."), testkit.Finish, testkit.Done))
@@ -304,7 +305,7 @@ func TestObservedFailuresAreStored(t *testing.T) {
 	}
 }
 
-// What a context holds is hidden like what the request says, and restored.
+// The content of contexts is redacted like the request, and restored.
 func TestContextsAreRedactedToo(t *testing.T) {
 	t.Parallel()
 	const placeholder = "[EMAIL_1]"

@@ -146,7 +146,7 @@ func TestTheOfficialClientHasResponses(t *testing.T) {
 	}
 }
 
-// S28: the official client reads what the guard puts into a stream.
+// S28: the official client can read what the guard adds to a stream.
 func TestTheOfficialClientReadsAGuardedStream(t *testing.T) {
 	t.Parallel()
 	everyModeAndForm(t, officially, func(string, *bench, string) {})

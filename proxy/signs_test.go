@@ -13,7 +13,7 @@ import (
 	"signalbox/proxy/decide"
 )
 
-// judgements are the outcomes of a store, as source, score and weight, by request.
+// judgements returns the outcomes in a store, as source, score and weight, by request.
 func judgements(t *testing.T, s *outcomes.Store) map[string]string {
 	t.Helper()
 	var b bytes.Buffer
@@ -31,7 +31,7 @@ func judgements(t *testing.T, s *outcomes.Store) map[string]string {
 	return out
 }
 
-// signChat is a chat of turns, the user's first; more is what the body has besides.
+// signChat returns a chat of turns, the user's first; more holds the other members.
 func signChat(more string, turns ...string) string {
 	var ms []string
 	for i, text := range turns {
@@ -94,8 +94,8 @@ func TestSignsBecomeOutcomesOfTheAnswerBefore(t *testing.T) {
 	}
 }
 
-// An answer that the guard finds fault with is a bad one, whether it is streamed or not, and one that
-// is true is none.
+// A response in which the guard finds a failed claim gets a bad rating, streamed or not; a true one
+// gets none.
 func TestAClaimThatTheGuardActsOnIsASign(t *testing.T) {
 	t.Parallel()
 	plain := testkit.JSON(200, towerBody())
@@ -129,7 +129,7 @@ func TestAClaimThatTheGuardActsOnIsASign(t *testing.T) {
 	}
 }
 
-// Of two requests with one text and other images, neither is the other's second try.
+// Two requests with the same text and different images are not retries of each other.
 func TestImagesTellTurnsApart(t *testing.T) {
 	t.Parallel()
 	all := decide.DefaultSignOptions()

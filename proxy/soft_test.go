@@ -14,7 +14,7 @@ import (
 	"signalbox/proxy/recall"
 )
 
-// soft is a caller with a budget of which two answers of the dear model take the soft part.
+// soft returns a caller with a budget whose soft limit two responses of the dear model reach.
 func soft(then string) func(*setup) {
 	return withKeys(auth.KeyOptions{Name: "team", Budget: auth.BudgetOptions{
 		USD: .05, Soft: budget.SoftOptions{At: .4, Then: then},
@@ -51,8 +51,8 @@ func TestFromItsSoftBoundABudgetSendsRequestsToTheCheapestModel(t *testing.T) {
 	}
 }
 
-// Of all requests that two replicas get at once, one alone is dear beyond the soft bound: that which
-// crosses it. Each costs $0.01 at the dear model.
+// Of concurrent requests to two replicas, only one goes to the dear model beyond the soft limit:
+// the one that crosses it. Each costs $0.01 there.
 func TestTwoReplicasInARaceKeepASoftBound(t *testing.T) {
 	t.Parallel()
 	u := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, tenTokens))
@@ -87,7 +87,7 @@ func TestTwoReplicasInARaceKeepASoftBound(t *testing.T) {
 	}
 }
 
-// What a cheaper model answered is not given to those who would have asked the dear one.
+// The response of a cheaper model is not cached for callers who would have asked the dear one.
 func TestAnAnswerOfADowngradeIsNotKept(t *testing.T) {
 	t.Parallel()
 	u := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, tenTokens))
@@ -108,7 +108,7 @@ func TestAnAnswerOfADowngradeIsNotKept(t *testing.T) {
 	send("free", "three", "big miss")
 }
 
-// A conversation does not keep its model against a downgrade, but for the result of a tool.
+// A conversation gives up its model for a downgrade, except for a tool result.
 func TestASoftBudgetMovesConversationsButNotBetweenCallAndResult(t *testing.T) {
 	t.Parallel()
 	u := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, tenTokens))
@@ -155,7 +155,7 @@ func TestFromItsSoftBoundABudgetAsksForLessEffort(t *testing.T) {
 	}
 }
 
-// A request that goes to the cheapest model tries none out, and an explanation says the same.
+// A request that goes to the cheapest model is in no arm, and its explanation agrees.
 func TestADowngradeIsInNoArm(t *testing.T) {
 	t.Parallel()
 	u := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, tenTokens))

@@ -16,7 +16,7 @@ import (
 	"signalbox/internal/testkit"
 )
 
-// The names and attributes are those of the OpenTelemetry conventions for generative AI.
+// Names and attributes are those of the OpenTelemetry conventions for generative AI.
 func TestSpansFollowTheConventionsForGenerativeAI(t *testing.T) {
 	t.Parallel()
 	const reply = `{"id":"cmpl-1","object":"chat.completion","model":"sim-7b","choices":[{"index":0,"message":{"role":"assistant","content":"4"},"finish_reason":"stop"}],` +
@@ -86,7 +86,7 @@ func TestSpansFollowTheConventionsForGenerativeAI(t *testing.T) {
 	}
 }
 
-// A person finds who asked, what answered, and how long it took, in this order.
+// The line shows the caller, the model and the duration, in this order.
 func TestTheRequestLineTellsWhoAndWhat(t *testing.T) {
 	t.Parallel()
 	u := testkit.NewUpstream(t, testkit.Stream(testkit.Event("four"), testkit.Finish, testkit.Done))

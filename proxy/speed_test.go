@@ -23,8 +23,8 @@ routes:
 default: {models: [one]}
 `
 
-// ticking answers as a server whose answer takes so long: it moves the clock before the head, and
-// for a stream between its two halves.
+// ticking responds like a server with the given times: it moves the clock before the head and, for
+// a stream, between its two halves.
 func ticking(c *testkit.Clock, first, rest time.Duration) testkit.Answer {
 	return func(u *testkit.Upstream, w http.ResponseWriter, r *http.Request) {
 		c.Pass(first)

@@ -17,8 +17,8 @@ import (
 	"signalbox/proxy/reasoning"
 )
 
-// bounded are two models whose answers cost $0.01 each, on a route that prefers big, which has a
-// budget.
+// bounded returns two models whose responses cost $0.01 each, on a route that prefers big, which
+// has a budget.
 func bounded(t *testing.T, big, small *testkit.Upstream, usd float64, change ...func(*setup)) *bench {
 	t.Helper()
 	models := []backend.ModelOptions{
@@ -64,8 +64,8 @@ func TestAModelWhoseBudgetIsUsedUpIsNoCandidate(t *testing.T) {
 	}
 }
 
-// A server that is down is back within minutes, and a client that is told of the budget asks again
-// tomorrow.
+// A server that is down is back within minutes, whereas a client that is told about the budget
+// would retry the next day.
 func TestAModelThatIsDownIsTheAnswerBesideOneWhoseBudgetIsUsedUp(t *testing.T) {
 	t.Parallel()
 	for _, order := range []string{"[big, small]", "[small, big]"} {
@@ -87,7 +87,7 @@ func TestAModelThatIsDownIsTheAnswerBesideOneWhoseBudgetIsUsedUp(t *testing.T) {
 	}
 }
 
-// What fails costs the budget of its model nothing.
+// A failed attempt costs its model's budget nothing.
 func TestAFailedAttemptGivesTheBudgetOfItsModelBack(t *testing.T) {
 	t.Parallel()
 	u := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, tenTokens))
@@ -137,7 +137,7 @@ func TestTwoReplicasInARaceKeepTheBudgetOfAModel(t *testing.T) {
 	}
 }
 
-// Messages are bounded, reserved for and settled as chats are, and refused in their own shape.
+// Messages are limited, reserved for and settled like chats, and refused in their own form.
 func TestAMessageOverItsBudgetIsRefusedAsMessagesAre(t *testing.T) {
 	t.Parallel()
 	u := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, tenTokens))
@@ -172,7 +172,7 @@ func TestAMessageOverItsBudgetIsRefusedAsMessagesAre(t *testing.T) {
 	}
 }
 
-// usageTold is an answer with a usage, as a body or as a stream.
+// usageTold returns a response with usage, as a body or as a stream.
 func usageTold(stream bool, prompt, completion string) testkit.Answer { //nolint:revive // of a table
 	usage := `"usage":{"prompt_tokens":` + prompt + `,"completion_tokens":` + completion + `}`
 	if stream {
@@ -232,7 +232,7 @@ func TestUsageThatCannotBeLocksNobodyOut(t *testing.T) {
 	}
 }
 
-// So it is with an answer that was thrown away.
+// The same holds for a discarded response.
 func TestUsageThatCannotBeOfAThrownAnswerLocksNobodyOut(t *testing.T) {
 	t.Parallel()
 	mad := strings.Replace(tooShort, `"prompt_tokens":5`, `"prompt_tokens":1000000000000000`, 1)

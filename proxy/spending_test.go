@@ -19,7 +19,7 @@ import (
 	"signalbox/proxy/choose"
 )
 
-// budgetsIn keeps budgets in a Redis, as the application does.
+// budgetsIn stores budgets in a Redis, as in the application.
 type budgetsIn struct{ *redis.Store }
 
 func (budgetsIn) spends(in []budget.Spend) (out []redis.Spend) {
@@ -46,8 +46,8 @@ func (b budgetsIn) Settle(ctx context.Context, group, id string, s []budget.Spen
 	return b.Store.Settle(ctx, ledger.TenantOf(group), id, b.spends(s), owed)
 }
 
-// priced is one model whose answers cost $0.01 each, by a price of the answer's tokens alone, and a
-// caller with a budget.
+// priced returns one model whose responses cost $0.01 each, by response tokens only, and a caller
+// with a budget.
 func priced(t *testing.T, u *testkit.Upstream, usd float64, change ...func(*setup)) *bench {
 	t.Helper()
 	keys := withKeys(auth.KeyOptions{Name: "team", Budget: auth.BudgetOptions{USD: usd}}, auth.KeyOptions{Name: "free"})
@@ -62,7 +62,7 @@ const tenTokens = `{"id":"x","object":"chat.completion","choices":[{"index":0,` 
 	`"message":{"role":"assistant","content":"ok"},"finish_reason":"stop"}],` +
 	`"usage":{"prompt_tokens":5,"completion_tokens":10,"total_tokens":15}}`
 
-// upTo asks for an answer of n tokens at most.
+// upTo requests a response of at most n tokens.
 func upTo(n int) string {
 	return strings.Replace(ask("hello"), `{"model"`, `{"max_tokens":`+strconv.Itoa(n)+`,"model"`, 1)
 }
@@ -110,7 +110,7 @@ func TestEmbeddingsAreReservedFor(t *testing.T) {
 	}
 }
 
-// An answer that was thrown away for a better one counts to the budget, and is reserved for.
+// A discarded response is charged to the budget, and reserved for.
 func TestAThrownAnswerIsPaid(t *testing.T) {
 	t.Parallel()
 	refused := strings.NewReplacer("hel", "I'm sorry, but I can't help with that.", `"length"`, `"stop"`).Replace(tooShort)
@@ -164,7 +164,8 @@ func TestTwoReplicasInARaceKeepOneBudget(t *testing.T) {
 	}
 }
 
-// What a stream costs is what its server tells, so it is asked, and its client sees nothing of it.
+// The cost of a stream is what its server reports. The proxy requests the usage, and the client
+// sees nothing of it.
 func TestStreamsThatABudgetPaysAreAskedForTheirUsage(t *testing.T) {
 	t.Parallel()
 	u := testkit.NewUpstream(t, testkit.Stream(testkit.Event("four"), testkit.Finish, testkit.Done))
@@ -182,7 +183,7 @@ func TestStreamsThatABudgetPaysAreAskedForTheirUsage(t *testing.T) {
 	}
 }
 
-// Some servers tell the usage in the event that ends the choice. An answer is of 10 tokens, $0.01.
+// Some servers report usage in the event that ends the choice. A response has 10 tokens, $0.01.
 func TestUsageBesideTheEndOfAChoiceIsPaid(t *testing.T) {
 	t.Parallel()
 	end := strings.Replace(testkit.Finish, `"choices"`, `"usage":{"prompt_tokens":5,"completion_tokens":10},"choices"`, 1)
@@ -202,8 +203,8 @@ func TestUsageBesideTheEndOfAChoiceIsPaid(t *testing.T) {
 	}
 }
 
-// An answer that is no stream is paid by what it tells, wherever that stands, by its text where it
-// tells nothing, and by its limit where that is too long to be held. A token costs $0.001.
+// A response that is not a stream is charged by its reported usage, wherever that is; by its text
+// if it reports none; and by its limit if it is too long to be held. A token costs $0.001.
 func TestWhatABodyTookIsPaidWhereverItTellsIt(t *testing.T) {
 	t.Parallel()
 	const text = `{"object":"chat.completion","choices":[{"index":0,` +
@@ -233,7 +234,7 @@ func TestWhatABodyTookIsPaidWhereverItTellsIt(t *testing.T) {
 	}
 }
 
-// What is reserved is told where it is more than the budget. Each token costs $0.001.
+// A reservation that exceeds the budget is reported. Each token costs $0.001.
 func TestTheLimitThatIsInForceIsReserved(t *testing.T) {
 	t.Parallel()
 	u := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, tenTokens))
@@ -262,7 +263,7 @@ func TestTheLimitThatIsInForceIsReserved(t *testing.T) {
 	}
 }
 
-// A budget that is used up bounds what costs money.
+// An exhausted budget limits only what costs money.
 func TestAModelWithoutAPriceStaysUsableOverTheBudget(t *testing.T) {
 	t.Parallel()
 	u := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, tenTokens))

@@ -15,7 +15,7 @@ import (
 	"signalbox/proxy/explain"
 )
 
-// What a server answers on the endpoints beside chat, with members that nobody here knows.
+// A server's responses on the endpoints other than chat, with unknown members.
 const (
 	textAnswer     = `{"id":"cmpl-1","object":"text_completion","created":1,"model":"m","choices":[{"index":0,"text":"hello","logprobs":null,"finish_reason":"length","x":1e400}],"usage":{"prompt_tokens":9,"completion_tokens":12,"total_tokens":21}}`
 	responseAnswer = `{"id":"resp_1","created_at":1,"incomplete_details":null,"model":"m","object":"response","output":[{"id":"msg_1","content":[{"annotations":[],"text":"hello","type":"output_text"}],"role":"assistant","status":"completed","type":"message"}],"status":"completed","usage":{"input_tokens":9,"input_tokens_details":{"cached_tokens":4},"output_tokens":12,"total_tokens":21},"x":1e400}`
@@ -34,7 +34,7 @@ func responseDelta(text string) string {
 	return "event: response.output_text.delta\ndata: {\"content_index\":0,\"delta\":\"" + text + "\",\"item_id\":\"msg_1\",\"logprobs\":[],\"output_index\":0,\"sequence_number\":4,\"type\":\"response.output_text.delta\"}\n\n"
 }
 
-// endpoint is one of the endpoints whose requests are routed, as the tables below go through them.
+// endpoint is one of the routed endpoints that the tables below go through.
 type endpoint struct {
 	path, limit string
 	whole       string
@@ -319,7 +319,7 @@ func TestEveryEndpointFallsBackAndPassesRefusals(t *testing.T) {
 	}
 }
 
-// field is the one that holds the prompt.
+// field returns the field with the prompt.
 func (e endpoint) field() string {
 	if e.path == "/v1/completions" {
 		return "prompt"
@@ -360,7 +360,7 @@ func TestOtherEndpointsServeNamedModels(t *testing.T) {
 	}
 }
 
-// Nothing here fetches or cancels what a server makes in the background, whatever model is asked.
+// The proxy cannot fetch or cancel background responses, whatever model is requested.
 func TestAResponseInTheBackgroundIsRefused(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, responseAnswer))
@@ -423,7 +423,7 @@ func TestEveryBodyCanBeExplained(t *testing.T) {
 	}
 }
 
-// A decision must not depend on which endpoint a text came to.
+// A decision must not depend on the endpoint that a text was sent to.
 func TestTheSameTextIsDecidedAlikeEverywhere(t *testing.T) {
 	t.Parallel()
 	var sets []signal.Mask
@@ -466,7 +466,7 @@ func TestModelsTellHowLongAPromptMayBe(t *testing.T) {
 	}
 }
 
-// Where the configuration says nothing, the servers are asked.
+// If the configuration has no value, that of the servers is used.
 func TestModelsAreListedAsAnthropicsClientsReadThem(t *testing.T) {
 	t.Parallel()
 	b := start(t, oneModel(testkit.NewUpstream(t, testkit.JSON(http.StatusOK, testkit.Completion))))

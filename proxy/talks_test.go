@@ -11,7 +11,7 @@ import (
 	"signalbox/proxy/recent"
 )
 
-// settles waits until what is recorded of requests behind their answers is there.
+// settles waits until what is recorded after responses is available.
 func settles[T any](tb testing.TB, look func() T, good func(T) bool) T {
 	tb.Helper()
 	for end := time.Now().Add(testkit.Patience); ; time.Sleep(time.Millisecond) {

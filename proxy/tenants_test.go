@@ -11,8 +11,7 @@ import (
 	"signalbox/proxy/decisionlog"
 )
 
-// Only tenants that the configuration names have metrics of their own: the others are as many as
-// tokens say.
+// Only configured tenants have metrics of their own, since tokens can name any number of others.
 func TestMetricsByTenantAreBounded(t *testing.T) {
 	t.Parallel()
 	u := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, tenTokens))
@@ -37,7 +36,7 @@ func TestMetricsByTenantAreBounded(t *testing.T) {
 	}
 }
 
-// A thrown answer is paid by its tenant as well.
+// A discarded response is charged to its tenant as well.
 func TestAThrownAnswerCountsToItsTenant(t *testing.T) {
 	t.Parallel()
 	p := escalating(t, everySign, testkit.JSON(200, tooShort), testkit.JSON(200, testkit.Completion))
@@ -48,8 +47,8 @@ func TestAThrownAnswerCountsToItsTenant(t *testing.T) {
 	}
 }
 
-// What a budget is charged for a stream that its client leaves is in the metrics and in the
-// decision log, too.
+// What a budget is charged for a stream that its client leaves also shows in the metrics and the
+// decision log.
 func TestAStreamThatIsLeftCountsByTheEstimate(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.Stall(testkit.Event("some words of an answer")))
@@ -66,8 +65,8 @@ func TestAStreamThatIsLeftCountsByTheEstimate(t *testing.T) {
 	}
 }
 
-// So it is with one that the guard ends: its line tells what its client got, not what the server
-// said behind it.
+// The same holds for a stream that the guard ends: its line reports what its client received, not
+// what the server sent later.
 func TestAStreamThatTheGuardEndsCountsByTheEstimate(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.Stream(towerStream(towerTrue, towerFalse, towerRest)...))
@@ -91,8 +90,8 @@ func TestAStreamThatTheGuardEndsCountsByTheEstimate(t *testing.T) {
 	}
 }
 
-// estimated checks that metrics and lines count by an estimate, and returns the last line. counts
-// is what the proxy counts in.
+// estimated checks that metrics and lines contain an estimate, and returns the last line. counts is
+// the proxy's telemetry.
 func (l *logged) estimated(t *testing.T, counts *telemetry.Telemetry) *decisionlog.Entry {
 	t.Helper()
 	logs := l.tel

@@ -15,11 +15,11 @@ import (
 	"signalbox/proxy/auth"
 )
 
-// assembled is what a client makes of a stream.
+// assembled is what a client assembles from a stream.
 type assembled struct{ text, call, finish string }
 
-// otherwise reads one with the other client, which has no field for what the request has of ours:
-// header X-Guarded asks for it.
+// otherwise reads a stream with the other client, which has no field for the proxy's extras: the
+// header X-Guarded stands in for it.
 func otherwise(ctx context.Context, b *bench, form string) (out assembled, err error) {
 	config := goopenai.DefaultConfig("k")
 	config.BaseURL = b.URL + "/v1"
@@ -55,9 +55,9 @@ func otherwise(ctx context.Context, b *bench, form string) (out assembled, err e
 	}
 }
 
-// S28, SS5: what the guard puts into a stream is what the API has there: clients read it, every
-// event is a chunk with all members that the API requires, a call of a tool comes out as it was
-// said, and JSON stays JSON or is cut and says so.
+// S28, SS5: what the guard adds to a stream conforms to the API: clients can read it, every event
+// is a chunk with all required members, a tool call is unchanged, and JSON stays valid or is cut
+// with a notice.
 func TestS28WhatTheGuardSaysFitsTheAPI(t *testing.T) {
 	t.Parallel()
 	var golden strings.Builder
@@ -69,8 +69,8 @@ func TestS28WhatTheGuardSaysFitsTheAPI(t *testing.T) {
 	testkit.Golden(t, "guarded.golden.txt", golden.String(), update)
 }
 
-// everyModeAndForm guards a stream with a wrong sentence in every mode and form: also may look at
-// it, and what read makes of it is checked.
+// everyModeAndForm guards a stream with a wrong sentence in every mode and form: also may examine
+// it, and the result of read is checked.
 func everyModeAndForm(t *testing.T, read func(context.Context, *bench, string) (assembled, error), also func(name string, b *bench, body string)) {
 	t.Helper()
 	const wrong = "It was opened in 1925."
@@ -102,7 +102,7 @@ func everyModeAndForm(t *testing.T, read func(context.Context, *bench, string) (
 	}
 }
 
-// checkChunks holds every event against the schema of a chunk (OpenAI's API,
+// checkChunks validates every event against the schema of a chunk (OpenAI's API,
 // CreateChatCompletionStreamResponse).
 func checkChunks(t *testing.T, name, body string) {
 	t.Helper()
@@ -153,10 +153,9 @@ func checkForm(t *testing.T, name, form, mode string, heard assembled) {
 	}
 }
 
-// S30: what counts as true for a caller is pinned by those who may use the same context or session,
-// and by nobody else: not by another tenant under the same names, not by another caller's request,
-// and not by what a user, a model or, where guard.tool_results is off, a tool says in a
-// conversation.
+// S30: facts for a caller can be pinned only by those who may use the same context or session: not
+// by another tenant under the same names, not by another caller's request, and not by what a user,
+// a model or, with guard.tool_results off, a tool says in a conversation.
 func TestS30NobodyPinsFactsForOthers(t *testing.T) {
 	t.Parallel()
 	const truth, lie = "The rent is 1200 EUR a month.", "The rent is 900 EUR a month."

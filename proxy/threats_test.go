@@ -36,8 +36,8 @@ import (
 	"signalbox/stream/guard"
 )
 
-// S24: what a client says of traces goes no further than its place in them: baggage ends here, and
-// a state without a trace that can be read is nobody's.
+// S24: of a client's trace headers only the trace context is passed on: baggage is dropped, and so
+// is a state without a valid trace.
 func TestS24OfATraceOnlyThePlaceInItGoesOn(t *testing.T) {
 	t.Parallel()
 	const trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -67,7 +67,7 @@ func TestS24OfATraceOnlyThePlaceInItGoesOn(t *testing.T) {
 	}
 }
 
-// exactly sends a body in a request of its own and returns all bytes of what comes back, cut behind
+// exactly sends a body in a request of its own and returns all bytes of the response, split after
 // the head.
 func (b *bench) exactly(tb testing.TB, body string) (head []string, rest string) {
 	tb.Helper()
@@ -92,8 +92,8 @@ func (b *bench) exactly(tb testing.TB, body string) (head []string, rest string)
 	return strings.Split(top, "\r\n"), rest
 }
 
-// S26, HC15: whatever the name of a model, a session, a label of a classifier or an answer holds,
-// the head of an answer has the lines of a harmless one, and they stay short; an error is one JSON
+// S26, HC15: whatever the name of a model, a session, a classifier's label or a response contains,
+// the response head has the same lines as a harmless one, and they stay short; an error is one JSON
 // text.
 func FuzzS26NobodyWritesTheHeadOfAnAnswer(f *testing.F) {
 	for _, s := range []string{
@@ -150,8 +150,8 @@ func FuzzS26NobodyWritesTheHeadOfAnAnswer(f *testing.F) {
 	})
 }
 
-// S27, JS9: a body that is packed, or in another character set than UTF-8, is refused before it is
-// read, and nobody unpacks it.
+// S27, JS9: a body that is compressed, or in a character set other than UTF-8, is refused before it
+// is read, and never decompressed.
 func TestS27BodiesAreReadAsTheyStand(t *testing.T) {
 	t.Parallel()
 	b, u := target(t)
@@ -201,8 +201,8 @@ func TestS27BodiesAreReadAsTheyStand(t *testing.T) {
 	}
 }
 
-// S27: an answer that unpacks to a lot is passed on packed, or withheld where it must be checked;
-// in neither case does anybody unpack it.
+// S27: a response that decompresses to a large size is passed on compressed, or withheld if it must
+// be checked; it is never decompressed.
 func TestS27AnswersAreNotUnpacked(t *testing.T) {
 	const mb = 96
 	for _, mode := range []string{guard.Off.String(), guard.Hold.String()} {
@@ -222,8 +222,8 @@ func TestS27AnswersAreNotUnpacked(t *testing.T) {
 	}
 }
 
-// S29: whatever a request asks for and whatever a server says that it used, a limit on tokens is
-// reserved in full before the answer, and no number gives tokens back that were not taken.
+// S29: whatever a request asks for and a server reports, a token limit is reserved in full before
+// the response, and no number refunds more than was charged.
 func TestS29NoNumberWidensAnAllowance(t *testing.T) {
 	t.Parallel()
 	u := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, okAnswer))
@@ -305,8 +305,8 @@ func TestS29NoNumberWidensAnAllowance(t *testing.T) {
 	}
 }
 
-// S29, DC4: of many clients that leave in the middle, each has taken what its model has said until
-// then, and a model never has more requests than it may.
+// S29, DC4: of many clients that leave early, each is charged for what its model has generated
+// until then, and a model never has more requests than its cap.
 func TestS29WhoLeavesHasTakenWhatWasSaid(t *testing.T) {
 	t.Parallel()
 	const clients, limit, tokens = 200, 8, 1_000_000_000
@@ -374,8 +374,8 @@ func TestS29WhoLeavesHasTakenWhatWasSaid(t *testing.T) {
 	}
 }
 
-// S34: an endpoint whose file of authorities is missing or holds none is refused with the
-// configuration, and one that speaks an old TLS is not spoken to.
+// S34: an endpoint whose CA file is missing or empty makes the configuration invalid, and a server
+// with an old TLS version is refused.
 func TestS34EndpointsFailClosed(t *testing.T) {
 	t.Parallel()
 	ca := testkit.NewAuthority(t)
@@ -405,8 +405,8 @@ func TestS34EndpointsFailClosed(t *testing.T) {
 	}
 }
 
-// S36: what a client shows for itself ends here, in whatever header, and each server gets its own
-// key and nobody else's, also where a request goes on from one to the next.
+// S36: a client's credentials end at the proxy, in any header, and each server gets only its own
+// key, also when a request moves from one to the next.
 func TestS36CredentialsReachTheirOwnServerAlone(t *testing.T) {
 	t.Parallel()
 	a, c := hostile.Start(t, hostile.Options{Mode: "status?code=503", Still: true}), hostile.Start(t, hostile.Options{Still: true})
@@ -445,9 +445,8 @@ func TestS36CredentialsReachTheirOwnServerAlone(t *testing.T) {
 	}
 }
 
-// S39: what stands in tools, their calls and their results is text to the proxy: messages of other
-// protocols, our own fields and markup go to the model as they were written, and change nothing of
-// the decision.
+// S39: the content of tools, calls and results is text to the proxy: messages of other protocols,
+// the proxy's own fields and markup reach the model unchanged and do not affect the decision.
 func TestS39ToolsAreInertText(t *testing.T) {
 	t.Parallel()
 	b, u := target(t)

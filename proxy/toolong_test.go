@@ -17,8 +17,8 @@ import (
 	"signalbox/proxy/reasoning"
 )
 
-// counting is a server that answers every chat, and says of every prompt that it has so many
-// tokens; with a negative number it has no tokenizer.
+// counting returns a server that answers every chat and reports the given number of tokens for
+// every prompt; with a negative number it has no tokenizer.
 func counting(t *testing.T, tokens int) (url string, asked *atomic.Int64) {
 	t.Helper()
 	asked = new(atomic.Int64)
@@ -46,8 +46,8 @@ func counting(t *testing.T, tokens int) (url string, asked *atomic.Int64) {
 	return s.URL + "/v1", asked
 }
 
-// 4,000 times "configuration " are 56,000 bytes, 14,000 tokens by the estimate of 4 bytes each, and
-// 4,011 by the tokenizer of Qwen3.
+// 4,000 times "configuration " are 56,000 bytes: 14,000 tokens by the estimate of 4 bytes each, and
+// 4,011 by Qwen3's tokenizer.
 func TestAPromptIsRefusedForWhatIsKnownOfItsLengthAndNoGuess(t *testing.T) {
 	t.Parallel()
 	words := strings.Repeat("configuration ", 4000)
@@ -93,7 +93,7 @@ func TestAPromptIsRefusedForWhatIsKnownOfItsLengthAndNoGuess(t *testing.T) {
 	}
 }
 
-// A prompt that may be too long goes to the model that has most room, or to one that has enough.
+// A prompt that may be too long goes to the model with the most room, or to one with enough.
 func TestOfSeveralModelsTheOneWithRoomGetsALongPrompt(t *testing.T) {
 	t.Parallel()
 	url, _ := counting(t, -1)
@@ -155,7 +155,7 @@ func TestWhatAServerSaysOfATooLongPromptHasTheShapeOfTheAPI(t *testing.T) {
 	}
 }
 
-// Where the prompt alone would fit, the client's limit on the answer is what is named.
+// If the prompt alone would fit, the error names the client's limit on the response.
 func TestALimitThatDoesNotFitBesideThePromptIsNamed(t *testing.T) {
 	t.Parallel()
 	const (
@@ -246,7 +246,7 @@ func TestALimitThatDoesNotFitBesideThePromptIsNamed(t *testing.T) {
 	}
 }
 
-// A limit that the route sets is not the client's to mend.
+// The client cannot change a limit that the route sets.
 func TestALimitOfTheRouteIsNotNamed(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.JSON(400, `{"error":{"message":"This model's maximum context length is `+
@@ -262,8 +262,8 @@ func TestALimitOfTheRouteIsNotNamed(t *testing.T) {
 	}
 }
 
-// The words are those of vLLM 0.32. Its window may be smaller than the prompt by its own tokenizer
-// alone, of which nothing is known before.
+// The words are those of vLLM 0.32. Only the server's own tokenizer shows that the prompt exceeds
+// its window, which is not known before.
 func TestAPromptThatIsTooLongForOneServerGoesOnToALargerWindow(t *testing.T) {
 	t.Parallel()
 	refuses := testkit.JSON(400, tooLongForVLLM)

@@ -16,7 +16,7 @@ const officeTools = `[
 	{"type": "function", "function": {"name": "book_flight", "description": "Books a flight"}},
 	{"type": "function", "function": {"name": "pause",  "description": "Waits"}}]`
 
-// offered returns the names of the tools of a body.
+// offered returns the names of the tools in a body.
 func offered(t *testing.T, body []byte) []string {
 	t.Helper()
 	type named struct{ Name string }

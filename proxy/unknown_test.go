@@ -56,7 +56,7 @@ func TestASessionThatIsNamedTwiceIsTheSame(t *testing.T) {
 	}
 }
 
-// Every request is asked for its session, several times.
+// The session is looked up several times for every request.
 func TestToLookForASessionAllocatesNothing(t *testing.T) {
 	req, h := new(openai.Request), http.Header{"X-Signalbox-Session": {"a"}}
 	if n := testing.AllocsPerRun(100, func() { _ = resolve.Session(req, h) }); n > 0 {

@@ -18,7 +18,7 @@ const (
 	contentOf   = `data: {"id":"c","choices":[{"index":0,"delta":{"content":"\"usage\":null, {\"usage\": 1}"},"finish_reason":null}],"x":{"usage":null}`
 )
 
-// What the proxy asks for itself the client does not see; everything else of the stream is what the
+// The client does not see what the proxy requests for itself; the rest of the stream is what the
 // server sent.
 func TestUsageThatOnlyTheProxyAskedForStaysThere(t *testing.T) {
 	t.Parallel()
@@ -80,7 +80,7 @@ func TestUsageThatOnlyTheProxyAskedForStaysThere(t *testing.T) {
 	}
 }
 
-// A body that nothing else changes is changed by the question alone.
+// If nothing else changes a body, only the request for usage does.
 func TestTheQuestionForUsageIsAllThatChanges(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.Stream(testkit.Finish+usageEvent+testkit.Done))
@@ -102,7 +102,7 @@ func TestTheQuestionForUsageIsAllThatChanges(t *testing.T) {
 	}
 }
 
-// What came from a cache counts apart there, and is a part of the prompt here.
+// Cached tokens are counted separately there, and as a part of the prompt here.
 func TestAMessageOfTheServersOwnIsCountedWhole(t *testing.T) {
 	t.Parallel()
 	const usage = `"usage":{"input_tokens":100,"cache_creation_input_tokens":400,"cache_read_input_tokens":9500,"output_tokens":5}`

@@ -17,8 +17,8 @@ const (
 	htmlAsJSON       = "<!doctype html><title>Bad gateway</title>"
 )
 
-// What no client can use, in a body that was read whole before a byte of it went out, is as little
-// an answer as a page is: another server may give one. Where none does, it is passed on.
+// An unusable body that was read completely before the first byte was sent does not count as a
+// response, just like a page: another server may give one. If none does, it is passed on.
 func TestABodyThatNoClientCanUseIsReplaced(t *testing.T) {
 	t.Parallel()
 	const responses, embeddings = "/v1/responses", "/v1/embeddings"
@@ -71,8 +71,8 @@ func TestABodyThatNoClientCanUseIsReplaced(t *testing.T) {
 	}
 }
 
-// A body that goes out as it comes counts where it is known to be of no use: at its beginning, of
-// which nothing went out yet, or at its end.
+// A body that is streamed is counted when it is found to be unusable: at its beginning, before
+// anything was sent, or at its end.
 func TestALongBodyThatNoClientCanUseCounts(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 2*upstream.WindowSize)
@@ -128,8 +128,7 @@ func TestAMessageIsReplacedWhereItsBodyIsOfNoUse(t *testing.T) {
 	}
 }
 
-// An answer that says nothing, or half of something, is no better than none, whatever signs a route
-// looks for.
+// An empty or incomplete response is no better than none, whatever signs a route looks for.
 func TestABodyOfNoUseIsThrownAway(t *testing.T) {
 	t.Parallel()
 	long := `{"choices":[{"index":0,"message":{"content":"` + strings.Repeat("x", 2*upstream.WindowSize)

@@ -161,7 +161,7 @@ func FuzzReadVerify(f *testing.F) {
 	})
 }
 
-// What one text may cost is bounded: claims behind that are unchecked, and say why.
+// The cost of one text is limited: further claims are unchecked and say why.
 func TestAClaimThatIsNotReadSaysWhy(t *testing.T) {
 	t.Parallel()
 	b := watched(t, "off", testkit.NewUpstream(t, testkit.Silent()), judged(t, sayingJudge{}, ""))

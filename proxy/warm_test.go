@@ -21,7 +21,7 @@ import (
 	"signalbox/proxy/kv"
 )
 
-// stored is a bench with a store of contexts, and a context of 16 KiB in it.
+// stored returns a bench with a store that contains a context of 16 KiB.
 func stored(t *testing.T, b *bench) (memory.Owner, memory.Ref) {
 	t.Helper()
 	store, err := memory.New(memory.Options{}, nil)
@@ -109,8 +109,8 @@ func TestNothingIsReadAheadOfPeopleWhoWait(t *testing.T) {
 	}
 }
 
-// Who waits for a reading that another request has begun is told when it fails, and goes on where that
-// request is given up.
+// A request that waits for another one's reading is told when it fails, and continues if that
+// request is cancelled.
 func TestWhoWaitsForTheReadingOfAnotherIsToldHowItEnded(t *testing.T) {
 	t.Parallel()
 	for name, leaves := range map[string]bool{"it is refused": false, "the other leaves": true} {
@@ -219,9 +219,8 @@ func TestContextsLandAtHomeAndWhereTheyWereReadAhead(t *testing.T) {
 	}
 }
 
-// S3: what is being read ahead for one tenant, or by one model, is never taken for what another one
-// asks for at the same time: of two tenants with the same text, and two models that are served
-// under the same name, each is read.
+// S3: a reading for one tenant or model never stands for another: of two tenants with the same
+// text, and two models served under the same name, each is read.
 func TestS3NoReadingStandsForAnother(t *testing.T) {
 	t.Parallel()
 	slow := quick()
@@ -288,7 +287,7 @@ func TestReadingAheadTakesOneSlotAndGivesItBackOnce(t *testing.T) {
 	}
 }
 
-// What vLLM 0.32 says of a prompt that is too long.
+// vLLM 0.32's response to a prompt that is too long.
 const tooLongForVLLM = `{"error":{"message":"This model's maximum context length is 8192 tokens. However, you ` +
 	`requested 1 output tokens and your prompt contains at least 8192 input tokens, for a total of at least 8193 ` +
 	`tokens. Please reduce the length of the input prompt or the number of requested output tokens.",` +

@@ -11,7 +11,7 @@ import (
 	"signalbox/internal/testkit"
 )
 
-// skimmer reads some of a text, and finds the attack in it only when it reads everything.
+// skimmer reads a part of a text, and finds the attack in it only if it reads everything.
 type skimmer struct {
 	*fakeClassifier
 	attack bool
@@ -72,7 +72,7 @@ default: {models: [small]}
 	}
 }
 
-// bottomless never reads all of a text, and says so.
+// bottomless never reads the whole text, and says so.
 type bottomless struct{ *skimmer }
 
 func (e *bottomless) ExtractAll(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set) {
@@ -101,7 +101,7 @@ func TestWhatCannotBeReadWholeIsAskedForOnce(t *testing.T) {
 	}
 }
 
-// timed takes a while for each reading, and notes when it began, ended and had to be over.
+// timed takes time for each reading, and records when it began, ended and had to end.
 type timed struct {
 	*skimmer
 	readings []reading
@@ -148,7 +148,7 @@ func TestAllReadingsOfARequestShareItsTime(t *testing.T) {
 	}
 }
 
-// hasty reads a selection, in which there is personal data, and never comes to the end of a text.
+// hasty reads a selection that contains personal data, and never reaches the end of a text.
 type hasty struct{ *fakeClassifier }
 
 func (*hasty) Extract(_ context.Context, _ *signal.Text, need signal.Mask, set *signal.Set) {
@@ -172,8 +172,8 @@ func (*hasty) ExtractAll(_ context.Context, _ *signal.Text, need signal.Mask, se
 	set.Fail(need, signal.ReasonTimeout)
 }
 
-// A text that is too long to be read in time does not pass by the route that replaces personal
-// data, nor by one that wants all of it read.
+// A text that is too long to be read in time does not pass the route that redacts, nor one that
+// requires all of it to be read.
 func TestATextThatCannotBeReadInTimeIsNotSent(t *testing.T) {
 	for name, tc := range map[string]struct{ routes, route string }{
 		"found in a selection": {

@@ -14,8 +14,8 @@ import (
 	"signalbox/proxy/pool"
 )
 
-// secured is a model server behind TLS, or without it where config is nil, that says in its answer
-// what it was spoken to in, who asked, and with which credentials.
+// secured returns a model server, behind TLS unless config is nil, whose response states the
+// protocol, the caller and the credentials.
 func secured(t *testing.T, config *tls.Config, protocols *http.Protocols) *httptest.Server {
 	t.Helper()
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -48,7 +48,7 @@ func through(t *testing.T, e pool.EndpointOptions, header ...string) answered {
 	return start(t, models).chat(ask("hello"), header...)
 }
 
-// S34: an endpoint is trusted by its own authority and name, and by no other.
+// S34: an endpoint is verified by its own authority and name only.
 func TestEndpointsAreTrustedByTheirOwnAuthority(t *testing.T) {
 	t.Parallel()
 	ca, other := testkit.NewAuthority(t), testkit.NewAuthority(t)

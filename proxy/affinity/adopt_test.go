@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// placer makes one of endpoints at addresses of their names.
+// placerOf returns a placer of endpoints whose addresses are their names.
 func placerOf(t *testing.T, names ...string) *Placer {
 	t.Helper()
 	var ends []Endpoint
@@ -23,7 +23,7 @@ func placerOf(t *testing.T, names ...string) *Placer {
 
 var epoch = time.Unix(1_000_000, 0)
 
-// longChain is a prompt of 16 KiB.
+// longChain returns a prompt of 16 KiB.
 func longChain(seed string) *Chain {
 	c := new(Chain)
 	c.Message("user", strings.Repeat(seed, 16<<10/len(seed)))

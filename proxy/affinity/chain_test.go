@@ -11,7 +11,7 @@ import (
 	"signalbox/proxy/affinity"
 )
 
-// text returns n bytes that no other word gives.
+// text returns n bytes that differ for each word.
 func text(word string, n int) string {
 	return strings.Repeat(word+" ", n/(len(word)+1)+1)[:n]
 }

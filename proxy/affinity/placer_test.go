@@ -40,7 +40,7 @@ func newStage(t *testing.T, change func(o *affinity.Options, es []affinity.Endpo
 	return &stage{p, clock, t, (&affinity.Traits{Model: "m"}).Class()}
 }
 
-// request is a prompt of 16 KiB of the word, 4,096 tokens, that belongs to it.
+// request returns a prompt of 16 KiB, 4,096 tokens, made of the word and with the word as its key.
 func (s *stage) request(word string) *affinity.Request {
 	c := chainOf(text(word, 16<<10))
 	h := affinity.Hints{Session: word}
@@ -57,7 +57,7 @@ func (s *stage) place(r *affinity.Request) *affinity.Ticket {
 	return &k
 }
 
-// serve lets a request run through, with so many cached tokens reported.
+// serve runs a request to its end, with the given number of cached tokens reported.
 func (s *stage) serve(r *affinity.Request, cached int) (k *affinity.Ticket, mispredicted bool) {
 	s.t.Helper()
 	k = s.place(r)
@@ -166,8 +166,8 @@ func TestARequestThatFailedLeavesNothing(t *testing.T) {
 	}
 }
 
-// Servers have another tokenizer than the estimate: what an answer tells of a prompt counts for
-// every prompt that begins like it.
+// Servers use another tokenizer than the estimate: the token counts in a response apply to every
+// prompt with the same beginning.
 func TestLengthsAreThoseThatAnswersTell(t *testing.T) {
 	s := newStage(t, nil)
 	for i := range 4 {
@@ -310,8 +310,8 @@ func TestAHomeIsBelievedToHaveNothingThatIsKnownToBeElsewhere(t *testing.T) {
 	}
 }
 
-// Sessions that have most of their prompts in common each belong to an endpoint of their own: who
-// was first with what they share does not get all of them while the others do nothing.
+// Sessions that share most of their prompts each get an endpoint of their own: the first endpoint
+// with the shared part must not get all of them while others are idle.
 func TestSessionsWithACommonPromptSpread(t *testing.T) {
 	for _, sizes := range []struct{ common, own, running int }{{2048, 952, 10}, {2048, 952, 20}, {8192, 1808, 40}} {
 		s := newStage(t, func(o *affinity.Options, _ []affinity.Endpoint) { o.Prefill = affinity.DefaultOptions().Prefill })
@@ -339,8 +339,8 @@ func TestSessionsWithACommonPromptSpread(t *testing.T) {
 	}
 }
 
-// A prompt that went elsewhere while its home was busy is not computed again at home to save
-// nothing.
+// A prompt that went elsewhere while its home was busy must not be computed again at home without a
+// gain.
 func TestAPromptStaysWhereItIsOnceItLeftHome(t *testing.T) {
 	for _, c := range []struct {
 		penalty float64 // seconds, at the holder; 0.4 s are to compute at home, which count twice
@@ -448,7 +448,7 @@ func TestTenantsShareNothing(t *testing.T) {
 	}
 }
 
-// wire is a board that tells one placer.
+// wire is a board that notifies one placer.
 type wire struct {
 	to  *affinity.Placer
 	now func() time.Time
@@ -597,7 +597,8 @@ func TestPlacingDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkRequest is all that a request costs, from its text to its end, at eight endpoints.
+// BenchmarkRequest measures everything that a request costs, from its text to its end, with eight
+// endpoints.
 func BenchmarkRequest(b *testing.B) {
 	es := make([]affinity.Endpoint, 8)
 	for i := range es {

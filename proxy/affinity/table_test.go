@@ -48,9 +48,9 @@ func TestAChainLongerThanTheTableKeepsItsBeginning(t *testing.T) {
 	}
 }
 
-// A table has to hold what the simplest list of blocks in order of use holds.
-// A server that had less of a prompt than was expected leaves a hole, which the next measurement
-// fills although it says nothing new of the prompt's end.
+// A table must contain the same blocks as a simple list in order of use. A server that had less of
+// a prompt than expected leaves a gap, which the next measurement fills although it adds nothing
+// about the prompt's end.
 func TestAHoleInWhatIsMeasuredIsFilled(t *testing.T) {
 	tb := newTable(100)
 	blocks, whole := seq(1, 20), 20*BlockBytes+100

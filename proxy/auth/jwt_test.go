@@ -56,7 +56,7 @@ func newIssuer(tb testing.TB) *issuer {
 	return i
 }
 
-// claims are those of a good token, with changes; nil takes a claim away.
+// claims returns valid claims with changes; nil removes a claim.
 func claims(change map[string]any) map[string]any {
 	now := time.Now().Unix()
 	out := map[string]any{"iss": "https://issuer.test", "aud": "signalbox", "sub": "ada", "exp": now + 600, "iat": now, "org": "acme", "roles": []string{"staff", "analyst"}}
@@ -89,7 +89,7 @@ func (i *issuer) sign(alg, id string, key, payload any) string {
 	return token
 }
 
-// set is the published key set, with keys that must never verify anything beside those that do.
+// set returns the published key set, including keys that must never verify anything.
 func (i *issuer) set(ids ...string) []byte {
 	i.tb.Helper()
 	keys := []any{
@@ -227,7 +227,7 @@ func mustJSON(v any) string {
 	return string(b)
 }
 
-// embedded is a token that brings the key to verify it with (RFC 7515, section 4.1.3).
+// embedded returns a token that contains the key to verify it with (RFC 7515, section 4.1.3).
 func embedded(i *issuer, key *rsa.PrivateKey, payload any) string {
 	i.tb.Helper()
 	s, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: key}, &jose.SignerOptions{EmbedJWK: true})
@@ -263,8 +263,8 @@ func TestTokensMayBeSignedWithASecretOrAStaticKey(t *testing.T) {
 	}
 }
 
-// Keys rotate: a token signed with a new one is verified at the first request, without a failure in
-// between, and an issuer that is down takes nothing away.
+// Keys rotate: a token signed with a new key is verified at the first request, without a failure in
+// between. While the issuer is down, known keys stay valid.
 func TestKeySetsAreReadAgainWhenAKeyIsNew(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
@@ -331,8 +331,8 @@ func TestKeySetsAreReadAgainWhenAKeyIsNew(t *testing.T) {
 	}
 }
 
-// What a reload reads from a file holds, whatever the state before knew: a key that was taken out
-// of it verifies nothing any more.
+// A reloaded file replaces all earlier keys: a key that was removed from it no longer verifies
+// anything.
 func TestAKeyThatWasTakenOutOfAFileVerifiesNothing(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
@@ -367,7 +367,7 @@ func TestAKeyThatWasTakenOutOfAFileVerifiesNothing(t *testing.T) {
 	}
 }
 
-// pause sets when a token with an unknown key may lead to a reading again.
+// pause sets when a token with an unknown key may trigger another reading.
 func (s *keySet) pause(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -464,7 +464,7 @@ func TestWhatACallerMayUseIsCutByItsRoleAndItsTenant(t *testing.T) {
 	}
 }
 
-// onlyVirtual is one virtual key, in nobody's hands; or, with err, none that is known.
+// onlyVirtual has one virtual key that nobody holds or, with err, no known keys.
 type onlyVirtual struct {
 	name string
 	err  error
@@ -476,7 +476,7 @@ func (v onlyVirtual) Taken(name string) (bool, error) { return name == v.name, v
 
 func (onlyVirtual) Lacking() (string, bool) { return "", false }
 
-// What belongs to a key in its tenant, as a private context does, would be the token's.
+// Otherwise the token would share what belongs to the key in its tenant, such as private contexts.
 func TestATokenIsNobodyWhomAVirtualKeyIsCalledAs(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)

@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// S1: how long a key is looked for tells nothing about it. Every stored hash is compared, in
-// constant time, and nothing ends the loop early; a stopwatch could not tell on a machine that does
-// other things too, so what is read is the code.
+// S1: how long the search for a key takes must not depend on the key. Every stored hash is
+// compared, in constant time, and nothing ends the loop early. On a busy machine this cannot be
+// measured, so the test examines the source code.
 func TestS1EveryKeyIsComparedInConstantTime(t *testing.T) {
 	t.Parallel()
 	file, err := parser.ParseFile(token.NewFileSet(), "auth.go", nil, 0)
@@ -49,8 +49,7 @@ func TestS1EveryKeyIsComparedInConstantTime(t *testing.T) {
 	}
 }
 
-// S1: a key that is nearly right is refused in the same words as one that is nothing like any, or
-// none.
+// S1: an almost correct key is refused with the same words as a completely wrong one, or none.
 func TestS1KeysThatAreWrongAreRefusedAlike(t *testing.T) {
 	t.Parallel()
 	const key = "sk-a-key-of-some-length"
@@ -72,7 +71,7 @@ func TestS1KeysThatAreWrongAreRefusedAlike(t *testing.T) {
 	}
 }
 
-// mentions reports whether one of the names stands in n.
+// mentions reports whether one of the names occurs in n.
 func mentions(n ast.Node, names ...string) (found bool) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		id, ok := n.(*ast.Ident)
@@ -84,7 +83,7 @@ func mentions(n ast.Node, names ...string) (found bool) {
 	return found
 }
 
-// calls reports whether the function of a call has the name.
+// calls reports whether the called function has the name.
 func calls(c *ast.CallExpr, name string) bool {
 	s, ok := c.Fun.(*ast.SelectorExpr)
 	return ok && s.Sel.Name == name

@@ -12,7 +12,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// curveSet is a set with n keys of a curve, whose ids begin with its name, and what they sign with.
+// curveSet returns a set with n keys of a curve, whose ids begin with name, and their private keys.
 func curveSet(t *testing.T, curve elliptic.Curve, name string, n int) (list []any,
 	private []*ecdsa.PrivateKey,
 ) {
@@ -29,7 +29,7 @@ func curveSet(t *testing.T, curve elliptic.Curve, name string, n int) (list []an
 	return list, private
 }
 
-// S2: nobody has a token tried against every key there is before it is known whose it is.
+// S2: a token from an unknown sender must not be tried against every key.
 func TestATokenThatNamesNoKeyIsTriedAgainstFew(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
@@ -65,7 +65,7 @@ func TestATokenThatNamesNoKeyIsTriedAgainstFew(t *testing.T) {
 	}
 }
 
-// A key that a token names is the one that counts, whatever others in the set have no name.
+// Only the key that a token names counts, whatever nameless keys the set contains.
 func TestAKeyWithTheNameOfTheTokenStandsAlone(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)

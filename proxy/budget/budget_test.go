@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// shared keeps accounts in a Redis.
+// shared stores accounts in a Redis.
 type shared struct {
 	s    *redis.Store
 	gone bool
@@ -38,7 +38,7 @@ func spends(in []Spend) []redis.Spend {
 	return out
 }
 
-// again repeats what a busy machine answered too late. Only calls that may be repeated use it.
+// again repeats what a busy machine answered too late. Only repeatable calls use it.
 func again(t *testing.T, f func() error) {
 	t.Helper()
 	for end := time.Now().Add(testkit.Patience); ; {
@@ -168,7 +168,8 @@ func TestReservationsOfADeadProcessExpire(t *testing.T) {
 	}
 }
 
-// taken is what is spent and reserved of an account, asked by a reservation that does not fit.
+// taken returns what is spent and reserved in an account, determined by a reservation that does not
+// fit.
 func (r *shared) taken(t *testing.T, of []Spend) (n int64) {
 	t.Helper()
 	again(t, func() error {
@@ -186,7 +187,7 @@ func (r *shared) taken(t *testing.T, of []Spend) (n int64) {
 	return n
 }
 
-// A reply that was lost is no reason to count twice, whatever became of the reservation.
+// A lost reply must not lead to counting twice, whatever happened to the reservation.
 func TestWhatIsOwedCountsOnce(t *testing.T) {
 	t.Parallel()
 	r := open(t, testkit.NewRedis(t))
@@ -222,8 +223,8 @@ func TestWhatIsOwedCountsOnce(t *testing.T) {
 	}
 }
 
-// A request that was let in by Redis, and ended while Redis was away for longer than a reservation
-// counts, is paid all the same.
+// A request admitted by Redis that ended while Redis was away for longer than a reservation lasts
+// is charged nevertheless.
 func TestAnOutageLongerThanReservationsForgetsNothing(t *testing.T) {
 	t.Parallel()
 	server := testkit.NewRedis(t)
@@ -252,7 +253,7 @@ func TestAnOutageLongerThanReservationsForgetsNothing(t *testing.T) {
 	}
 }
 
-// A slow Redis does not hold one request for all that it has missed.
+// A slow Redis must not delay one request with everything that it has missed.
 func TestOneRequestTellsOnlyForAMoment(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -266,7 +267,7 @@ func TestOneRequestTellsOnlyForAMoment(t *testing.T) {
 	}
 }
 
-// late is a Remote that takes its time.
+// late is a slow Remote.
 type late struct {
 	each time.Duration
 	now  *time.Time
@@ -312,7 +313,7 @@ func TestTheAccountOfTheProcessStandsInForRedis(t *testing.T) {
 	}
 }
 
-// What Redis has missed is told by many requests, not by one.
+// What Redis has missed is reported by many requests rather than one.
 func TestOneRequestTellsABoundedNumberOfSettlements(t *testing.T) {
 	t.Parallel()
 	server := testkit.NewRedis(t)
@@ -370,7 +371,7 @@ func TestPeriodsAreThoseOfTheCalendarInUTC(t *testing.T) {
 	}
 }
 
-// A replica hears of what others spent with its own next request, and saves from then on.
+// A replica learns what others spent with its own next request, and saves from then on.
 func TestTheSoftBoundCountsWhatOthersSpent(t *testing.T) {
 	t.Parallel()
 	server := testkit.NewRedis(t)
@@ -402,7 +403,7 @@ func TestTheSoftBoundCountsWhatOthersSpent(t *testing.T) {
 	}
 }
 
-// told is a Remote of which others have taken something.
+// told is a Remote in which others have spent something.
 type told struct {
 	taken int64
 	gone  bool
@@ -417,7 +418,7 @@ func (r *told) Reserve(_ context.Context, _, _ string, s []Spend, _ time.Duratio
 
 func (*told) Settle(context.Context, string, string, []Spend, bool) error { return nil }
 
-// A replica that spent little itself knows what Redis said before it went away.
+// A replica that spent little itself remembers what Redis reported before it became unavailable.
 func TestABudgetKnownToBeExhaustedStaysSoWithoutRedis(t *testing.T) {
 	t.Parallel()
 	r := &told{taken: 9_500_000}
@@ -484,7 +485,7 @@ func TestALookTellsWhatAllReplicasHaveTaken(t *testing.T) {
 	}
 }
 
-// wipe has a Redis forget everything, as one does that comes back without what it had.
+// wipe makes a Redis lose everything, like one that restarts without its data.
 func wipe(t *testing.T, server *testkit.Redis) {
 	t.Helper()
 	c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", server.Addr())
@@ -544,7 +545,7 @@ func TestARedisThatLostWhatWasSpentIsToldAgain(t *testing.T) {
 	}
 }
 
-// What a process knows never counts on top of what Redis has.
+// What a process knows is never added to what Redis has.
 func TestWhatIsKnownOfAnAccountCountsOnce(t *testing.T) {
 	t.Parallel()
 	server, now := testkit.NewRedis(t), time.Now()
@@ -569,7 +570,7 @@ func TestWhatIsKnownOfAnAccountCountsOnce(t *testing.T) {
 	}
 }
 
-// Of nothing is what a request reserves that has no estimate, as those for speech have none.
+// A request without an estimate, such as one for speech, reserves nothing.
 func TestAReservationOfNothingOutlivesItsAccount(t *testing.T) {
 	t.Parallel()
 	for name, remote := range map[string]Remote{"process": nil, "redis": open(t, testkit.NewRedis(t))} {

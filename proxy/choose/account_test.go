@@ -14,7 +14,7 @@ func dice() (r *rand.Rand, normal, uniform func() float64) {
 	return r, r.NormFloat64, r.Float64
 }
 
-// known is a candidate of which outcomes let one expect something.
+// known returns a candidate with predictions from outcomes.
 func known(name string, prior, quality, deviation, cost float64) Candidate {
 	return Candidate{
 		Name: name, Quality: quality, Cost: cost, Latency: unknown,
@@ -24,7 +24,7 @@ func known(name string, prior, quality, deviation, cost float64) Candidate {
 	}
 }
 
-// pool are candidates in the order of their quality, and two that must not be drawn.
+// pool returns candidates sorted by quality, and two that must not be drawn.
 func pool() []Candidate {
 	out := known("out", 0.9, 0.9, 0.2, 1)
 	out.Out = true
@@ -118,9 +118,9 @@ func TestExploringCostsNoMoreThanItIsAllowed(t *testing.T) {
 	}
 }
 
-// Skills that prove to be wrong are lent for: a model that falls short of them by less than a
-// standard deviation is not, nor is a request that is hard for every model, and what is lent is
-// bounded.
+// The account is lent more when skills prove wrong, but not for a model that falls short by less
+// than a standard deviation, nor for a request that is hard for every model, and only up to a
+// limit.
 func TestExploringIsLentForAsSkillsProveWrong(t *testing.T) {
 	t.Parallel()
 	_, normal, uniform := dice()
@@ -150,8 +150,8 @@ func TestExploringIsLentForAsSkillsProveWrong(t *testing.T) {
 	}
 }
 
-// What could not be spent is kept, up to the cost of so many requests, and so is what is lent: an
-// account that is full is lent nothing, so the loan is still there when it can be spent.
+// What was not spent is kept, up to the cost of a number of requests, and so is the loan: a full
+// account is lent nothing, so that the loan remains available.
 func TestAnAccountHoldsNoMoreThanIsKept(t *testing.T) {
 	t.Parallel()
 	_, normal, uniform := dice()
@@ -181,7 +181,7 @@ func TestAnAccountHoldsNoMoreThanIsKept(t *testing.T) {
 	}
 }
 
-// By cost, what the first candidate loses within the margin is not for exploring to pay.
+// With choice by cost, exploring does not pay for what the first candidate loses within the margin.
 func TestExploringGoesOnWhereTheFirstCandidateLosesOnEveryRequest(t *testing.T) {
 	t.Parallel()
 	_, normal, uniform := dice()
@@ -205,8 +205,8 @@ func TestExploringGoesOnWhereTheFirstCandidateLosesOnEveryRequest(t *testing.T) 
 	}
 }
 
-// Where outcomes have shown that the model which skills praise is the worst, exploring costs
-// nothing against going there.
+// If outcomes show that the model with the best skills is the worst, exploring costs nothing
+// compared with that model.
 func TestExploringIsPaidForByWhatOutcomesGained(t *testing.T) {
 	t.Parallel()
 	_, normal, uniform := dice()
@@ -258,7 +258,7 @@ func TestChancesByWeightAreTheShares(t *testing.T) {
 	}
 }
 
-// twoEfforts are expectations of a model without and with reasoning.
+// twoEfforts returns predictions for a model without and with reasoning.
 func twoEfforts(without, with, near float64) []AtEffort {
 	return []AtEffort{
 		{Effort: "none", Quality: without, Deviation: 0.05, Near: near},
@@ -299,8 +299,8 @@ func TestTheLeastEffortThatLosesLittleIsChosen(t *testing.T) {
 	}
 }
 
-// Requests of which less reasoning is expected to lose more or less: those that lose least go
-// without, and on the mean they lose what is allowed.
+// Requests differ in the expected loss through less reasoning: those that lose least go without,
+// and the mean loss is the allowed one.
 func TestLessReasoningLosesOnTheMeanNoMoreThanIsAllowed(t *testing.T) {
 	t.Parallel()
 	r, _, _ := dice()

@@ -14,7 +14,7 @@ import (
 	"signalbox/rules"
 )
 
-// rated is a model and what the configuration says about its skills.
+// rated is a model with its configured skills.
 type rated struct {
 	name   string
 	skills map[string]float64
@@ -23,7 +23,7 @@ type rated struct {
 	window int
 }
 
-// ranking is a Chooser among models, with latencies that were observed before.
+// ranking returns a Chooser among models with observed latencies.
 func ranking(seconds map[string]float64, models ...rated) *Chooser {
 	c := &Chooser{Models: map[string]*Model{}, Speeds: NewSpeeds(time.Now), Lengths: lengths.New(), Intn: func(int) int { return 0 }}
 	for _, m := range models {
@@ -35,7 +35,7 @@ func ranking(seconds map[string]float64, models ...rated) *Chooser {
 	return c
 }
 
-// among is a request that may go to some models, with a prompt of 1,000 tokens.
+// among returns a request that may go to several models, with a prompt of 1,000 tokens.
 func among(by string, margin float64, domain signal.Value, models ...string) Request {
 	a := &rules.Action{By: by, Margin: margin}
 	for _, name := range models {
@@ -249,7 +249,7 @@ func draw(t *rapid.T, by string) drawn {
 	return out
 }
 
-// dominates reports that y is at least as good as x in both figures and better in one.
+// dominates reports whether y is at least as good as x in both figures and better in one.
 func dominates(y, x, byY, byX float64) bool {
 	return y >= x && byY <= byX && (y > x || byY < byX)
 }

@@ -9,7 +9,7 @@ import (
 	"signalbox/internal/signal"
 )
 
-// given is what a configuration says about the skills of a model.
+// given is the configured skills of a model.
 type given struct {
 	stated map[string]float64
 	from   string

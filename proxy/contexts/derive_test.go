@@ -14,8 +14,8 @@ import (
 	"signalbox/memory"
 )
 
-// lookout is a reader that finds an attack by its words, and personal data by an address. It notes
-// what it was given.
+// lookout is a reader that recognises an attack by its words and personal data by an address, and
+// records its input.
 type lookout struct {
 	mu     sync.Mutex
 	pieces []string
@@ -87,7 +87,7 @@ func derive(t *testing.T, d *Deriver, tenant, text string) (Verdicts, memory.Der
 	return v, got
 }
 
-// filler is n bytes of harmless words, no two lines of which are the same.
+// filler returns n bytes of harmless words without equal lines.
 func filler(n int) string {
 	var b strings.Builder
 	for i := 0; b.Len() < n; i++ {
@@ -96,10 +96,10 @@ func filler(n int) string {
 	return b.String()[:n]
 }
 
-// dense is n bytes of text without a space.
+// dense returns n bytes of text without a space.
 func dense(n int) string { return strings.NewReplacer(" ", "", "\n", "").Replace(filler(2 * n))[:n] }
 
-// wide is n characters of three bytes.
+// wide returns n characters of three bytes.
 func wide(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -108,7 +108,7 @@ func wide(n int) string {
 	return b.String()
 }
 
-// S17: a harmless text with an attack in it is an attack, whatever the offset.
+// S17: a harmless text with an attack in it is an attack, at any offset.
 func TestAnAttackIsFoundWhereverItStands(t *testing.T) {
 	const size = 3*pieceBytes + 1000
 	for at := 0; at <= size-len(attack); at += 97 {
@@ -214,7 +214,7 @@ func TestTheTimeOfADerivationIsBounded(t *testing.T) {
 	})
 }
 
-// A text is read by the signals that read data, and by no other.
+// A text is read only by the signals that read data.
 func TestATextIsReadForWhatReadsData(t *testing.T) {
 	d := new(lookout).deriver(func(o *DeriverOptions) {
 		o.Needs = func() signal.Mask { return signal.MaskOf(signal.Injection, signal.PII) }

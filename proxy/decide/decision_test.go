@@ -83,8 +83,8 @@ type able struct {
 
 func (a able) Signals() signal.Mask { return a.has }
 
-// A model that is there and does not answer, as while its process is started again, is worth another
-// try; one that nobody has is not.
+// A configured model that does not respond, for example during a restart, is worth a retry; a model
+// that is not configured is not.
 func TestAModelThatIsAwayIsWorthAnotherTry(t *testing.T) {
 	t.Parallel()
 	both := signal.MaskOf(signal.Jailbreak, signal.PII)

@@ -8,8 +8,7 @@ import (
 	"signalbox/memory/conversation"
 )
 
-// A request that goes on with a response leaves out what was said before; one without text is about
-// what was said last.
+// A request that continues a response omits earlier turns; one without text refers to the last one.
 func TestATurnWithoutTextGoesOnWithWhatWasSaid(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -84,7 +84,7 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 	}
 }
 
-// What was read can be written and read again.
+// What was parsed can be written and parsed again.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"v":1,"request":{"model":"auto","headers":{"X":{"sha256":["00"]}}},"route":"r","outcome":"matched","action":{"verb":"use"},"signals":{"domain":{"state":"evaluated","labels":["a"],"probs":[0.5]}}}`))
 	f.Add([]byte(`{"v":1,"request":{"model":"small"},"route":"named","outcome":"default","action":{"verb":"use"},"signals":{"keyword":{"state":"evaluated","labels":["a"],"sets":{"a":"1"}}},"prompt":{"last_user":"x","segments":[]}}`))

@@ -9,7 +9,7 @@ import (
 	"testing/iotest"
 )
 
-// read returns every line, a line that is too long as "!".
+// read returns every line; a line that is too long as "!".
 func read(tb testing.TB, r io.Reader, most int) []string {
 	tb.Helper()
 	var out []string
@@ -57,7 +57,7 @@ func TestLinesOfAnyLengthAreRead(t *testing.T) {
 	}
 }
 
-// Whatever the pieces that a log comes in, its lines are the same, and all of it is read.
+// The lines of a log do not depend on the pieces in which it arrives, and all of it is read.
 func FuzzLines(f *testing.F) {
 	f.Add([]byte("a\nbb\r\n\n\rccc"), 2)
 	f.Add([]byte(strings.Repeat("x", 70_000)+"\n{}"), 65_536)

@@ -12,7 +12,8 @@ import (
 
 func origins(o ...signal.Origin) signal.Origins { return signal.OriginsOf(o...) }
 
-// reading is an identity of which jailbreak speaks for some origins and reads some besides.
+// reading returns an identity in which jailbreak refers to some origins and reads others in
+// addition.
 func reading(speaks, reads signal.Origins) Identity {
 	return Identity{
 		Provided: signal.MaskOf(signal.Jailbreak),

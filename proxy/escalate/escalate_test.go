@@ -37,7 +37,7 @@ func request(tb testing.TB, api openai.API, members string) *openai.Request {
 
 func quote(s string) string { b, _ := json.Marshal(s); return string(b) }
 
-// said is the body of a chat completion, and the stream of the same.
+// said returns a chat completion as a body and as a stream.
 func said(message, finish, choiceMembers string) (body, stream string) {
 	body = fmt.Sprintf(
 		`{"id":"c","object":"chat.completion","choices":[{"index":0,"message":%s,`+
@@ -252,7 +252,7 @@ func TestAnAnswerThatCannotBeReadShowsNoSign(t *testing.T) {
 	}
 }
 
-// A schema that asks for itself twice at each level would take 2^depth comparisons.
+// A schema that refers to itself twice at each level would take 2^depth comparisons.
 func TestASchemaCannotTakeForever(t *testing.T) {
 	t.Parallel()
 	twice := `{"$defs":{"a":{"allOf":[{"properties":{"x":{"$ref":"#/$defs/a"}}},` +
@@ -328,7 +328,7 @@ func FuzzJudge(f *testing.F) {
 	})
 }
 
-// A server that never ends its answer takes no memory without bound.
+// The response of a server that never ends uses bounded memory.
 func TestOfAnEndlessAnswerNothingIsKept(t *testing.T) {
 	t.Parallel()
 	piece := strings.Repeat("word ", 20_000)

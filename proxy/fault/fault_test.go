@@ -17,7 +17,7 @@ import (
 	"signalbox/proxy/rate"
 )
 
-// settledHeader is the header of an error that no retry changes.
+// settledHeader is the header of an error that no retry can change.
 const settledHeader = "X-Should-Retry=false"
 
 func TestWire(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// scripted is a connection that gives bytes, a few at a time.
+// scripted is a connection that delivers bytes, a few at a time.
 type scripted struct {
 	net.Conn
 	left string
@@ -95,7 +95,8 @@ func TestEachAnswerOfAConnectionIsLookedAt(t *testing.T) {
 	}
 }
 
-// FuzzHead: a head that net/http takes for one with two lengths never passes, however it is cut.
+// FuzzHead checks that a head that net/http reads as one with two lengths never passes, however it
+// is split.
 func FuzzHead(f *testing.F) {
 	for _, s := range []string{"Content-Length: 2\r\n", "Content-Length: 2\r\nContent-Length: 2\r\n", "Transfer-Encoding: chunked\r\n", "A: \r\n b\r\n", ": x\r\n"} {
 		f.Add(s, 3)

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// What a server sends behind a body of a known length reaches nobody; other answers pass as they
-// are.
+// What a server sends after a body of known length reaches nobody; other responses pass unchanged.
 func TestNothingBehindABodyIsRead(t *testing.T) {
 	t.Parallel()
 	const head = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n"

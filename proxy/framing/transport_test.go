@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// A connection whose server sends more than its answer is never used again, however many wait for
-// one.
+// A connection whose server sends more than its response is never reused, however many requests
+// wait for one.
 func TestAConnectionWithMoreThanTheAnswerIsNotUsedAgain(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
@@ -62,7 +62,7 @@ func TestAConnectionWithMoreThanTheAnswerIsNotUsedAgain(t *testing.T) {
 	}
 }
 
-// Whatever traces a request, its connection is used again, and is told of every request.
+// Whatever traces a request, its connection is reused and notified of every request.
 func TestATransportAsksOnEveryRequest(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }))

@@ -184,7 +184,7 @@ func TestQuestionsAreNoEvidence(t *testing.T) {
 	}
 }
 
-// parsed reads a chat request.
+// parsed parses a chat request.
 func parsed(tb testing.TB, body string) *openai.Request {
 	tb.Helper()
 	req, err := openai.ParseChat([]byte(body), openai.Limits{})
@@ -194,5 +194,5 @@ func parsed(tb testing.TB, body string) *openai.Request {
 	return req
 }
 
-// statement is a text of n words that states something.
+// statement returns a text of n words that states something.
 func statement(n int) string { return strings.TrimSpace(strings.Repeat("word ", n-1)) + " end." }

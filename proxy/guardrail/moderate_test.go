@@ -49,7 +49,7 @@ func TestWhatAnOutputFinds(t *testing.T) {
 	}
 }
 
-// reader is a Moderator that finds nothing, and notes what it was asked to read.
+// reader is a Moderator that finds nothing and records its input.
 type reader struct{ texts []string }
 
 func (r *reader) Moderate(_ context.Context, k signal.Kind, also signal.Mask, x signal.Exchange, set *signal.Set) {
@@ -83,7 +83,7 @@ func TestASentenceIsReadOnceForAllSignalsThatReadTheSame(t *testing.T) {
 	}
 }
 
-// contradicts is a guard.Checker that finds everything false.
+// contradicts is a guard.Checker that contradicts everything.
 type contradicts struct{}
 
 func (contradicts) Quick(*evidence.Evidence, check.Claim) (check.Result, bool) {

@@ -84,7 +84,7 @@ func TestWaitsInMillisecondsAreCutAsThoseInSeconds(t *testing.T) {
 	}
 }
 
-// S36: a credential by any name that servers behind this one, or in front of it, know it by.
+// S36: credentials in any header that servers behind or in front of the proxy use for them.
 func TestCredentialsEndHereInEverySpelling(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{

@@ -76,7 +76,7 @@ func TestProcessesThatShareAFileLoseNoChangeAndSeeThemAll(t *testing.T) {
 	}
 }
 
-// What a version cannot read, it must not let in, and it must not write over it.
+// A record that this version cannot read must admit nobody and must not be overwritten.
 func TestADamagedRecordLetsNobodyIn(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, "")

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A file is read as what it says, or refused; what was read is written and read again as the same,
-// and a record that is accepted is one that a request could have made.
+// A file is read as written, or refused. What was read can be written and read again unchanged, and
+// an accepted record is one that a request could have made.
 func FuzzFile(f *testing.F) {
 	const sum = "9a2ef6f4d4ef25f8df1e9a8a1f8b7a90e8bd3c5d0aa1f14e8f3a53ab8f6f3c11"
 	f.Add([]byte(`{"version":1,"keys":{}}`))

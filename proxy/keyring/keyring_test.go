@@ -30,7 +30,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// desk is a ring with its API behind real HTTP.
+// desk is a ring with its API over real HTTP.
 type desk struct {
 	ring  *keyring.Ring
 	file  *keyring.File
@@ -73,7 +73,7 @@ func newDesk(t *testing.T, path string, change ...func(*keyring.Options)) *desk 
 	return d
 }
 
-// made is what the API tells of a key.
+// made is the API's response about a key.
 type made struct {
 	ID, Name, State, Secret, Tenant, Role string
 	Models                                []string
@@ -115,7 +115,7 @@ func (d *desk) call(t *testing.T, method, path, body string) (status int, got ma
 	return res.StatusCode, got, string(b)
 }
 
-// well is a call that goes well.
+// well makes a call that must succeed.
 func (d *desk) well(t *testing.T, method, path, body string) made {
 	t.Helper()
 	status, got, text := d.call(t, method, path, body)
@@ -125,7 +125,7 @@ func (d *desk) well(t *testing.T, method, path, body string) made {
 	return got
 }
 
-// admits reports whether a ring lets in who shows a key.
+// admits reports whether a ring admits a caller with a key.
 func admits(t *testing.T, r *keyring.Ring, secret string) bool {
 	t.Helper()
 	sum := sha256.Sum256([]byte(secret))
@@ -363,7 +363,7 @@ func TestBadRequestsAreToldWhatIsWrong(t *testing.T) {
 	}
 }
 
-// A configuration that has lost a model says nothing against a change of something else.
+// The removal of a model from the configuration does not prevent other changes of a key.
 func TestAKeyOfAModelThatIsGoneCanBeChanged(t *testing.T) {
 	t.Parallel()
 	var gone atomic.Bool
@@ -433,7 +433,7 @@ func TestKeysOutliveTheProcess(t *testing.T) {
 	}
 }
 
-// away is a Store that cannot be reached.
+// away is an unreachable Store.
 type away struct{}
 
 func (away) Load(context.Context, string) (map[string]string, string, error) {
@@ -461,7 +461,8 @@ func TestBeforeKeysAreReadNobodyIsRefusedForGood(t *testing.T) {
 	}
 }
 
-// A virtual key is what the same entry of the configuration would be, and yields its name to one.
+// A virtual key behaves like the same entry in the configuration, which takes precedence over one
+// with its name.
 func TestAVirtualKeyIsWhatAKeyOfTheConfigurationIs(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, "")
@@ -524,7 +525,7 @@ func TestAKeyWhoseNameTheConfigurationTakesIsTold(t *testing.T) {
 	}
 }
 
-// Whoever adds a field to the keys of the configuration adds it to Grants, and gives it one name.
+// A field added to configured keys must be added to Grants, with the same name.
 func TestVirtualKeysHaveEveryFieldOfAKey(t *testing.T) {
 	t.Parallel()
 	var same func(own, virtual reflect.Type)

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A page as vLLM 0.10 has it, shortened.
+// A shortened page of vLLM 0.10.
 const page = `# HELP vllm:num_requests_running Number of requests in model execution batches.
 # TYPE vllm:num_requests_running gauge
 vllm:num_requests_running{engine="0",model_name="Qwen/Qwen2.5-7B-Instruct"} 3.0
@@ -35,7 +35,7 @@ process_start_time_seconds 1.7612345678e+09
 http_requests_total{handler="/v1/chat/completions"} 12
 `
 
-// sleepState is what vLLM says of the sleep of one engine.
+// sleepState returns vLLM's report about one engine's sleep.
 func sleepState(awake, offloaded string) string {
 	const name = `vllm:engine_sleep_state{engine="0",model_name="m",sleep_state="`
 	return name + `awake"} ` + awake + ".0\n" + name + `weights_offloaded"} ` + offloaded + ".0\n" +

@@ -17,7 +17,7 @@ func observed(l *Sketches, k Kind, how Ending, tokens ...int64) {
 
 func repeat(n int, tokens int64) []int64 { return slices.Repeat([]int64{tokens}, n) }
 
-// near reports whether got is within the error of a sketch of want.
+// near reports whether got is within a sketch's error of want.
 func near(got, want float64) bool {
 	return got >= want*(1-sketchError)-1 && got <= want*(1+sketchError)+1
 }

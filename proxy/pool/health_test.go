@@ -14,7 +14,7 @@ import (
 	"signalbox/internal/option"
 )
 
-// sickServer answers health checks, or does not, and notes when they came.
+// sickServer answers health checks or fails them, and records when they came.
 type sickServer struct {
 	mu   sync.Mutex
 	sick bool
@@ -31,8 +31,8 @@ func (s *sickServer) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 }
 
-// pauses returns those between the checks since the last call, and sets how the server is from now
-// on.
+// pauses returns the times between the checks since the last call, and sets the server's health
+// from now on.
 func (s *sickServer) pauses(sick bool) (out []time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

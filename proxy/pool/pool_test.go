@@ -71,7 +71,7 @@ func TestEndpointsThatKeepFailingAreEjectedForAWhile(t *testing.T) {
 	expect("up again", Fit, Fit)
 }
 
-// A request on which every server fails takes half of them at most, however often it is sent.
+// A request on which every server fails ejects at most half of them, however often it is sent.
 func TestAnswersEjectNoMoreThanHalfOfTheEndpoints(t *testing.T) {
 	t.Parallel()
 	names := []string{"a", "b", "c", "d", "e"}
@@ -179,8 +179,8 @@ func TestTheBudgetGivesItsBurstAndItsShare(t *testing.T) {
 	}
 }
 
-// states returns the state of an endpoint in each step, and the lines of the log after the last.
-// So many reloads have gone before, and all configurations watch it.
+// states returns the state of an endpoint in each step, and the log lines after the last one. The
+// given number of reloads came before, and all configurations watch the endpoint.
 func states(
 	t *testing.T,
 	health HealthOptions,

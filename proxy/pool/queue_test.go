@@ -16,7 +16,7 @@ import (
 	"signalbox/internal/option"
 )
 
-// capped is a group of one endpoint with room for n requests.
+// capped returns a group of one endpoint with room for n requests.
 func capped(tb testing.TB, n int, line QueueOptions) (*Group, *Endpoint) {
 	tb.Helper()
 	g, err := New("m", []EndpointOptions{{Name: "a", URL: "http://a/v1", MaxInflight: n}}, HealthOptions{}, line, nil)
@@ -26,8 +26,8 @@ func capped(tb testing.TB, n int, line QueueOptions) (*Group, *Endpoint) {
 	return g, g.Endpoints[0]
 }
 
-// taking takes a slot at e, for Group.Wait; the lease goes to where into points, if that is not
-// nil.
+// taking returns a function for Group.Wait that takes a slot at e and stores the lease in *into,
+// unless into is nil.
 func taking(e *Endpoint, into **Lease) func() bool {
 	return func() bool {
 		lease, ok := e.Enter()
@@ -120,7 +120,7 @@ func TestWaitingIsInTurnAndBounded(t *testing.T) {
 	})
 }
 
-// Whatever comes and goes, the cap holds and nobody is forgotten.
+// Under contention the cap holds and no request is forgotten.
 func TestTheCapHoldsUnderContention(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -155,8 +155,8 @@ func TestTheCapHoldsUnderContention(t *testing.T) {
 	})
 }
 
-// An endpoint that comes up, and one that a reload brings, takes as many of those who wait as it
-// has places, not one.
+// An endpoint that comes up, or that a reload adds, takes as many waiting requests as it has slots,
+// not just one.
 func TestNewPlacesGoToAllWhoWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -210,8 +210,8 @@ func TestNewPlacesGoToAllWhoWait(t *testing.T) {
 	})
 }
 
-// An endpoint that sleeps gets nothing while another is awake, and takes those who wait as it
-// wakes.
+// A sleeping endpoint gets nothing while another one is awake, and takes waiting requests when it
+// wakes up.
 func TestSleepIsNoPlaceForRequests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -252,7 +252,7 @@ func TestSleepIsNoPlaceForRequests(t *testing.T) {
 	})
 }
 
-// Who waits for an endpoint that is full lets others go to one that is not.
+// A request that waits for a full endpoint does not block requests for other endpoints.
 func TestWhoWaitsForOneEndpointIsInNobodysWay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -316,8 +316,8 @@ func TestASuccessorSeesTheRequestsOfBoth(t *testing.T) {
 	}
 }
 
-// Requests that wait since before a reload get the room that it brings, and do not keep those that
-// came after it from endpoints that only the new configuration has.
+// Requests that have waited since before a reload use the capacity that it adds, and do not block
+// later requests from endpoints that only the new configuration has.
 func TestAReloadServesThoseThatWait(t *testing.T) {
 	t.Parallel()
 	line := QueueOptions{Max: 9, Wait: option.Duration(30 * time.Second)}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// tower counts flights for several limiters, as Redis does.
+// tower counts flights for several limiters, like Redis.
 type tower struct {
 	mu    sync.Mutex
 	c     *clock

@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// clock is a time that a test moves.
+// clock is a clock that a test sets.
 type clock struct{ t time.Time }
 
 func (c *clock) now() time.Time         { return c.t }
@@ -147,7 +147,7 @@ func TestRequestsAtATime(t *testing.T) {
 	d.Close()
 }
 
-// A request that one limit refuses leaves no trace in the others.
+// A request refused by one limit is not charged to the others.
 func TestLimitsHoldTogether(t *testing.T) {
 	t.Parallel()
 	l := New(nil, startClock().now)
@@ -166,7 +166,7 @@ func TestLimitsHoldTogether(t *testing.T) {
 	s.Close()
 }
 
-// S29: over any time t no more is let in than the allowance of t and one minute's, whatever the
+// S29: over any period t at most the allowance for t plus that of one minute is admitted, in any
 // order of requests.
 func TestNeverMoreThanTheAllowance(t *testing.T) {
 	t.Parallel()
@@ -282,7 +282,8 @@ func TestALookCountsNothing(t *testing.T) {
 	}
 }
 
-// rounding refuses a token more for a bucket that is 99.0000004 full of 100, as Redis tells it.
+// rounding refuses one more token for a bucket with a level of 99.0000004 of 100, as reported by
+// Redis.
 type rounding struct{ brokenRemote }
 
 func (*rounding) Charge(context.Context, string, []Charge) ([]float64, bool, error) {

@@ -81,8 +81,8 @@ func TestBadOptionsAreReported(t *testing.T) {
 	}
 }
 
-// Whatever a client sends, a route that overrides it produces a valid body whose own parameters are
-// the ones that the header reports.
+// Whatever a client sends, a route that overrides it produces a valid body with the parameters that
+// the header reports.
 func FuzzWhatClientsSayAboutReasoning(f *testing.F) {
 	for _, s := range []string{
 		`{"model":"m","messages":[{"role":"user","content":"x"}],"reasoning_effort":"low"}`,

@@ -82,7 +82,8 @@ func TestRequestsAreCountedWhoseAnswersTellNoTokens(t *testing.T) {
 	}
 }
 
-// BenchmarkRecent is what a request pays for what operators look at, once a second has enough.
+// BenchmarkRecent measures what a request costs for the operators' view once a second's quota is
+// used.
 func BenchmarkRecent(b *testing.B) {
 	r, now := New(), time.Unix(1000, 0)
 	m := &backend.Model{Model: &choose.Model{}}

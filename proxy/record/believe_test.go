@@ -12,7 +12,7 @@ import (
 	"signalbox/rules"
 )
 
-// Limits and numbers of answers are the client's, whose product need not fit into an int.
+// Limits and numbers of choices come from the client; their product need not fit into an int.
 func TestTheMostOutputThatCanBeIsBounded(t *testing.T) {
 	t.Parallel()
 	for members, want := range map[string]int{

@@ -74,8 +74,8 @@ func TestAWaitingLineCountsTheTextThatItKeeps(t *testing.T) {
 	}
 }
 
-// BenchmarkLogDecision is what a logged request pays for its line: a copy of its signals. The log
-// is closed, so that its goroutine, which encodes and writes, is not part of the figure.
+// BenchmarkLogDecision measures what a logged request costs for its line: a copy of its signals.
+// The log is closed, so that its goroutine, which encodes and writes, is not included.
 func BenchmarkLogDecision(b *testing.B) {
 	o := telemetry.Options{Log: "error", LogFormat: "text", Decisions: telemetry.DefaultDecisionOptions()}
 	o.Decisions.File = filepath.Join(b.TempDir(), "decisions.jsonl")

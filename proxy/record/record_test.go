@@ -21,7 +21,7 @@ func TestACacheThatIsOffKeepsNothingAtNoCost(t *testing.T) {
 	}
 }
 
-// Tenants that the configuration does not name have no label of their own.
+// Tenants that are not configured have no label of their own.
 func TestLabelsAreOfNamedTenants(t *testing.T) {
 	t.Parallel()
 	b := Book{Tenants: TenantsOf(&auth.Options{

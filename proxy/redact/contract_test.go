@@ -11,7 +11,7 @@ import (
 	"signalbox/internal/signal"
 )
 
-// guessed hides names in a request as a model that reads everything would find them.
+// guessed redacts names in a request as a classifier that reads everything would find them.
 func guessed(tb testing.TB, api openai.API, body string, names map[string]string) *openai.Request {
 	tb.Helper()
 	req, err := openai.Parse(api, []byte(body), openai.Limits{})
@@ -44,8 +44,8 @@ func guessed(tb testing.TB, api openai.API, body string, names map[string]string
 	return out
 }
 
-// What the application, the model and the server have agreed on keeps its name, and what is said of
-// it does not.
+// What application, model and server have agreed on keeps its name; descriptions of it are
+// redacted.
 func TestWordsOfTheContractStay(t *testing.T) {
 	t.Parallel()
 	names := map[string]string{"Watson": "PERSON", "watson": "PERSON", "Berlin": "GPE", "berlin": "GPE"}
@@ -151,7 +151,7 @@ func TestWordsOfTheContractStay(t *testing.T) {
 	}
 }
 
-// A name that only a list of a schema tells is hidden where people say it.
+// A name that occurs only in a schema's enum is redacted where people use it.
 func TestANameOfTheContractIsHiddenElsewhere(t *testing.T) {
 	t.Parallel()
 	body := `{"model":"auto","messages":[{"role":"user","content":"pay %s"}],"tools":[{"type":"function",` +

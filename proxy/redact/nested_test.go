@@ -13,7 +13,7 @@ import (
 	"signalbox/internal/signal"
 )
 
-// nestedBodies are requests of which %s is a text that may be JSON: as arguments, and as results.
+// nestedBodies are requests in which %s is a text that may be JSON: as arguments, and as results.
 var nestedBodies = []struct {
 	name string
 	api  openai.API
@@ -117,7 +117,7 @@ func TestJSONInATextStaysJSON(t *testing.T) {
 	}
 }
 
-// What is no JSON, or none that an application takes apart, is hidden whole.
+// Text that is not JSON, or that no application parses, is redacted as a whole.
 func TestATextWithNumbersIsHidden(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, body, want string }{
@@ -164,7 +164,7 @@ func TestATextWithNumbersIsHidden(t *testing.T) {
 	}
 }
 
-// Whatever a classifier finds in valid JSON, what is sent is valid JSON, and what comes back.
+// Whatever a classifier finds in valid JSON, the request and the restored response are valid JSON.
 func TestValidJSONInATextStaysValid(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {
@@ -197,7 +197,7 @@ func TestValidJSONInATextStaysValid(t *testing.T) {
 	}
 }
 
-// guesses are spans anywhere in the segments that hold a text.
+// guesses returns random spans in the segments that contain a text.
 func guesses(rnd *rand.Rand, req *openai.Request, text string) (out []signal.Span) {
 	for i, s := range req.Text().Segments {
 		if s.List || !strings.Contains(s.Text, text) {
@@ -215,7 +215,7 @@ func guesses(rnd *rand.Rand, req *openai.Request, text string) (out []signal.Spa
 	return out
 }
 
-// value makes a JSON value, of at most so many levels.
+// value returns a random JSON value with at most that many levels.
 func value(rnd *rand.Rand, levels int) string {
 	kinds := 5
 	if levels > 0 {
@@ -238,7 +238,7 @@ func value(rnd *rand.Rand, levels int) string {
 
 func member(rnd *rand.Rand, levels int) string { return word(rnd) + ": " + value(rnd, levels) }
 
-// word makes a JSON string.
+// word returns a random JSON string.
 func word(rnd *rand.Rand) string {
 	var b strings.Builder
 	for range rnd.IntN(5) {
@@ -250,7 +250,7 @@ func word(rnd *rand.Rand) string {
 	return `"` + b.String() + `"`
 }
 
-// quoted is a text as a JSON string.
+// quoted returns a text as a JSON string.
 func quoted(tb testing.TB, text string) []byte {
 	tb.Helper()
 	b, err := json.Marshal(text)
@@ -260,7 +260,8 @@ func quoted(tb testing.TB, text string) []byte {
 	return b
 }
 
-// A street and its town are one finding, and the name between them is a word of the application.
+// A street and its town are one finding, and the member name between them is a word of the
+// application.
 func TestAFindingOverSeveralMembersIsHiddenInEach(t *testing.T) {
 	t.Parallel()
 	const text = `{"street":"1 Elm St","zip":12345,"city":"Springfield","of Ann O'Neil":true,"to":"Ann O'Neil"}`

@@ -17,7 +17,7 @@ import (
 	"signalbox/internal/testkit"
 )
 
-// secrets are what the tests hide, with their types, in the order in which they are looked for.
+// secrets are the values that the tests redact, with their types, in search order.
 var secrets = []struct{ kind, value string }{
 	{"EMAIL_ADDRESS", "ann@example.com"},
 	{"EMAIL_ADDRESS", "ANN@Example.com"},
@@ -33,7 +33,7 @@ var secrets = []struct{ kind, value string }{
 	{"x-custom", "K-77"},
 }
 
-// spansOf finds the secrets in the texts of a request, as a classifier would.
+// spansOf finds the secrets in the texts of a request, like a classifier.
 func spansOf(req *openai.Request) []signal.Span {
 	var out []signal.Span
 	for i, s := range req.Text().Segments {
@@ -140,8 +140,8 @@ func TestHideRewritesNothingButWhatItHides(t *testing.T) {
 	}
 }
 
-// A mention is a whole word: the name inside a longer one is another name, but in scripts that part
-// no words.
+// A mention is a whole word: inside a longer word it is another name, except in scripts that do not
+// separate words.
 func TestAMentionIsAWholeWord(t *testing.T) {
 	req := parse(t, `{"model":"auto","messages":[{"role":"user","content":"Anna, anna, Annabel, Rose, rose, 漢字, ສົມພອນ"},{"role":"user","content":"x漢字y ANNA ທ້າວສົມພອນມາ"}]}`)
 	spans := []signal.Span{{Type: "PERSON", End: 4}, {Type: "PERSON", Start: 21, End: 25}, {Type: "PERSON", Start: 33, End: 39}, {Type: "PERSON", Start: 41, End: 59}}
@@ -198,7 +198,7 @@ func TestHideFailsRatherThanLeaveSomething(t *testing.T) {
 	}
 }
 
-// A restored answer must decode to the text in which each placeholder is its value.
+// A restored response must decode to the text in which each placeholder is replaced by its value.
 func TestABodyIsRestoredWhateverThePieces(t *testing.T) {
 	_, v := hide(t, `{"model":"auto","messages":[{"role":"user","content":"ann@example.com Jo \"JJ\" Doe 1 Elm St\nSpringfield [EMAIL_2] bob@example.org"}]}`)
 	const answer = `{"choices":[{"index":0,"message":{"role":"assistant","content":"To [EMAIL_1], [PERSON_1] ` +
@@ -232,7 +232,7 @@ func TestABodyIsRestoredWhateverThePieces(t *testing.T) {
 	}
 }
 
-// What a request holds with escapes of Markdown is not the placeholder of a value.
+// Text of a request with Markdown escapes is not a placeholder.
 func TestAPlaceholderWithEscapesInARequestIsLeftAlone(t *testing.T) {
 	const text = `\\[EMAIL\\_1\\] and [EMAIL_2\\]`
 	out, v := hide(t, `{"model":"auto","messages":[{"role":"user","content":"`+text+` ann@example.com"}]}`)
@@ -472,8 +472,8 @@ func TestEveryPlaceThatAModelReadsIsRewritten(t *testing.T) {
 	}
 }
 
-// A request that nobody waits for is rewritten no further, at whatever point the client leaves, and
-// nothing of it is sent.
+// When the client leaves, at any point, a request is rewritten no further and nothing of it is
+// sent.
 func TestHidingStopsWithItsContext(t *testing.T) {
 	const address = "ann@example.com"
 	long := strings.Repeat(" The harbour was quiet.", 1<<20/23)

@@ -13,7 +13,7 @@ import (
 	"signalbox/internal/openai"
 )
 
-// hideIn hides the test secrets in a body of any API.
+// hideIn redacts the test secrets in a body of any API.
 func hideIn(tb testing.TB, api openai.API, body string) (*openai.Request, *Vault) {
 	tb.Helper()
 	req, err := openai.Parse(api, []byte(body), openai.Limits{})
@@ -70,20 +70,20 @@ func TestEveryAPIIsHidden(t *testing.T) {
 	}
 }
 
-// responseVault hides the values of the streams below: [EMAIL_1], [PERSON_1] and [EMAIL_2].
+// responseVault returns the vault for the streams below: [EMAIL_1], [PERSON_1] and [EMAIL_2].
 func responseVault(tb testing.TB, more string) *Vault {
 	tb.Helper()
 	_, v := hideIn(tb, openai.Response, `{"model":"m","input":"ann@example.com Jo \"JJ\" Doe bob@example.org"`+more+`}`)
 	return v
 }
 
-// responseEvent makes an event of the Responses API; fields are its other members.
+// responseEvent returns an event of the Responses API; fields are its other members.
 func responseEvent(kind string, item int, fields string) string {
 	return "event: response." + kind + "\ndata: {" + fields + `,"output_index":` + strconv.Itoa(item) + `,"sequence_number":1,"type":"response.` + kind + "\"}\n\n"
 }
 
-// answered is what a client puts together from the deltas of a stream, by type and item, and what
-// the events with whole texts say.
+// answered returns what a client assembles from the deltas of a stream, by type and item, and the
+// texts of the events with whole texts.
 func answered(tb testing.TB, stream string) (deltas, wholes map[string]string) {
 	tb.Helper()
 	deltas, wholes = map[string]string{}, map[string]string{}
@@ -201,7 +201,7 @@ func TestAResponseStreamIsRestored(t *testing.T) {
 	}
 }
 
-// The server knows the placeholders of the turns before, which stood for other values.
+// The server knows the placeholders of earlier turns, which stood for other values.
 func TestAPlaceholderOfAnEarlierTurnIsNobodyElse(t *testing.T) {
 	t.Parallel()
 	const turn = `{"model":"m","input":"ann@example.com Jo \"JJ\" Doe"`

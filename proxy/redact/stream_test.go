@@ -14,7 +14,7 @@ import (
 	"signalbox/stream/response"
 )
 
-// spoken is what a client puts together from a stream: the texts of its choices, by field.
+// spoken returns what a client assembles from a stream: the texts of its choices, by field.
 func spoken(tb testing.TB, stream string) map[string]string {
 	tb.Helper()
 	out := make(map[string]string)
@@ -73,14 +73,14 @@ func finish(choice int) string {
 
 const done = "data: [DONE]\n\n"
 
-// vault hides the values of the streams below: [EMAIL_1], [PERSON_1] and [EMAIL_2].
+// vault returns the vault for the streams below: [EMAIL_1], [PERSON_1] and [EMAIL_2].
 func vault(tb testing.TB) *Vault {
 	tb.Helper()
 	_, v := hide(tb, `{"model":"auto","messages":[{"role":"user","content":"ann@example.com Jo \"JJ\" Doe bob@example.org"}]}`)
 	return v
 }
 
-// feeder takes a stream through what restores it.
+// feeder passes a stream through the restoring filter.
 type feeder struct {
 	*Stream
 
@@ -113,7 +113,7 @@ func (f *feeder) pass() []byte {
 	return f.out
 }
 
-// Rest is what leaves at the end, and what is held back then.
+// Rest returns what leaves at the end, after having been held back.
 func (f *feeder) Rest() []byte {
 	f.out = f.out[:0]
 	f.in.End(io.ErrUnexpectedEOF)
@@ -211,7 +211,7 @@ func TestAStreamIsRestored(t *testing.T) {
 	}
 }
 
-// What cannot begin a placeholder leaves with the piece that it came in, as it came.
+// Text that cannot begin a placeholder leaves with the piece that it arrived in, unchanged.
 func TestAStreamDelaysOnlyTheFrontOfAPlaceholder(t *testing.T) {
 	s := feed(vault(t))
 	tests := []struct{ name, in, want string }{
@@ -261,8 +261,8 @@ func TestAStreamWithoutBracketsCostsNoAllocation(t *testing.T) {
 	}
 }
 
-// FuzzStream checks that the same bytes restore to the same text in any pieces, and to the text in
-// which each placeholder is its value.
+// FuzzStream checks that the same bytes, in any pieces, are restored to the same text, in which
+// each placeholder is replaced by its value.
 func FuzzStream(f *testing.F) {
 	for _, s := range []string{
 		"To [EMAIL_1]!", "[[PERSON_1]", "[EMAIL_1][EMAIL_2]", "[EMAIL_", "\"[PERSON_1]\"\\", "é[EMAIL_1]ü", "[EMAIL_1", "]]][[[",
@@ -304,8 +304,8 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// FuzzHide checks that no value survives and that an answer that repeats the request brings all
-// back.
+// FuzzHide checks that no value remains and that a response that repeats the request restores all
+// of them.
 func FuzzHide(f *testing.F) {
 	for _, s := range []string{
 		"ann@example.com", "Ann O'Neil wrote to bob@example.org [EMAIL_1]", "4111111111111111 \n Jo \"JJ\" Doe", "José\u0000José", "1 Elm St\nSpringfield", "\U0001F600ann@example.com\U0001F600",
@@ -350,7 +350,7 @@ func FuzzHide(f *testing.F) {
 	})
 }
 
-// textsOf is all text of a request, whatever its case and spacing.
+// textsOf returns all text of a request without differences in case and spacing.
 func textsOf(req *openai.Request) string {
 	var b strings.Builder
 	for _, m := range req.Messages {

@@ -26,7 +26,7 @@ import (
 	"signalbox/stream/response"
 )
 
-// cuts is a body that gives a stream in pieces of random sizes.
+// cuts is a body that delivers a stream in pieces of random sizes.
 type cuts struct {
 	pieces
 
@@ -38,8 +38,8 @@ func (c *cuts) Read(b []byte) (int, error) {
 	return c.pieces.Read(b)
 }
 
-// filtered passes a stream through filters, cut as seed says, and returns what the client gets and
-// what is kept.
+// filtered passes a stream through filters, cut according to seed, and returns what the client gets
+// and what is cached.
 func filtered(t *testing.T, stream string, seed uint64, f filters) (got, kept string, err error) {
 	t.Helper()
 	tel := telemetry.Discard()
@@ -64,11 +64,12 @@ func filtered(t *testing.T, stream string, seed uint64, f filters) (got, kept st
 	return rec.Body.String(), kept, err
 }
 
-// usage is the event that tells it.
+// usage is the event with the usage.
 const usage = `data: {"id":"c","object":"chat.completion.chunk","choices":[],` +
 	`"usage":{"prompt_tokens":7,"completion_tokens":11,"total_tokens":18}}` + "\n\n"
 
-// randomStream is a stream of events of all kinds. texts are what the answer may say.
+// randomStream returns a stream with events of all kinds. texts are the possible texts of the
+// response.
 func randomStream(r *rand.Rand, texts []string) string {
 	var b strings.Builder
 	event := func(choice int, delta string) {
@@ -103,8 +104,8 @@ func randomStream(r *rand.Rand, texts []string) string {
 	return b.String() + usage + testkit.Done
 }
 
-// Whatever subset of the filters a stream goes through, and wherever it is cut, it leaves as it
-// came when none of them has anything to change.
+// Through any subset of the filters, and however it is cut, a stream leaves unchanged if no filter
+// has anything to change.
 func TestFiltersThatChangeNothingLeaveEveryByte(t *testing.T) {
 	t.Parallel()
 	texts := []string{" word", "It is \"so\". ", "é漢字🙂", "a [b] c", "The tower is 330 m high. ", "line\nbreak"}
@@ -124,8 +125,7 @@ func TestFiltersThatChangeNothingLeaveEveryByte(t *testing.T) {
 	}
 }
 
-// Where filters do change something, what the client gets depends on the stream and not on how it
-// was cut.
+// When filters do change something, the result depends on the stream and not on how it was cut.
 func TestFiltersGiveTheSameForAnyPieces(t *testing.T) {
 	t.Parallel()
 	texts := []string{" word", "Write to [EM", "AIL_1", "] now. ", "[EMAIL_1]", "The tower is 330 m high. ", "The tower is 390 m high. ", "390 m", "It is known. "}

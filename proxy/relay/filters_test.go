@@ -29,7 +29,7 @@ import (
 	"signalbox/stream/response"
 )
 
-// sink is a client that reads everything at once.
+// sink is a client that reads everything immediately.
 type sink struct{ header http.Header }
 
 func (s *sink) Header() http.Header            { return s.header }
@@ -38,7 +38,7 @@ func (*sink) WriteHeader(int)                  {}
 func (*sink) Flush()                           {}
 func (*sink) SetWriteDeadline(time.Time) error { return nil }
 
-// endless gives the same event again and again, and the end when left is used up.
+// endless returns the same event again and again, and the end when left is used up.
 type endless struct {
 	event []byte
 	left  int
@@ -57,7 +57,7 @@ func (e *endless) Read(b []byte) (int, error) {
 
 func (*endless) Close() error { return nil }
 
-// filters are what stands between a stream and its client.
+// filters are the filters between a stream and its client.
 type filters struct {
 	mode                  guard.Mode // of the guard; Off for none
 	restored, saved, kept bool
@@ -101,7 +101,7 @@ func (f filters) outcome(tb testing.TB, tel *telemetry.Telemetry) *exchange.Exch
 	return o
 }
 
-// copier prepares the copy loop for a stream of n events, through filters.
+// copier prepares the copy loop for a stream of n events through filters.
 func copier(tb testing.TB, event string, f filters) (run func(n int)) {
 	tb.Helper()
 	tel := telemetry.Discard()
@@ -126,7 +126,7 @@ func copier(tb testing.TB, event string, f filters) (run func(n int)) {
 	}
 }
 
-// guardingFor prepares the check of an answer against one fact.
+// guardingFor prepares the check of a response against one fact.
 func guardingFor(tb testing.TB, m *telemetry.Metrics, mode guard.Mode) *guardrail.Check {
 	tb.Helper()
 	w, err := guardrail.New(guardrail.DefaultOptions(), guardrail.Claims{}, m)
@@ -144,9 +144,8 @@ func guardingFor(tb testing.TB, m *telemetry.Metrics, mode guard.Mode) *guardrai
 	return &guardrail.Check{Job: guard.Job{Evidence: e, Policy: policy, MayAnnotate: true}, Guard: w}
 }
 
-// An event that nobody has to change passes all filters without an allocation: a call of a tool,
-// which the guard does not read, and without the guard a text. What is kept and saved grows, which
-// now and then allocates.
+// An event that needs no change passes all filters without an allocation: a tool call, which the
+// guard does not read, and without the guard a text. Recordings grow, which occasionally allocates.
 func TestAChunkCostsNoAllocation(t *testing.T) {
 	text, call := testkit.Event(" token"), callChunk(`{"tool_calls":[{"index":0,"function":{"arguments":" token"}}]}`)
 	for _, tt := range []struct {
@@ -181,9 +180,8 @@ func TestAChunkCostsNoAllocation(t *testing.T) {
 	}
 }
 
-// The ratio of the modes to off is what the guard adds to a chunk: it costs a goroutine that reads,
-// and the reading of the text. The text never comes to an end, so a claim is closed by length every
-// 32 chunks.
+// The ratio of each mode to off is the guard's cost per chunk: a reading goroutine, and reading the
+// text. The text never ends, so a claim is closed because of its length every 32 chunks.
 func BenchmarkStreamedChunk(b *testing.B) {
 	list := []filters{{}, {restored: true}, {saved: true}, {kept: true}, {restored: true, saved: true}}
 	for _, mode := range []guard.Mode{guard.Observe, guard.Annotate, guard.Terminate, guard.Hold} {
@@ -201,7 +199,7 @@ func BenchmarkStreamedChunk(b *testing.B) {
 	}
 }
 
-// callChunk is an event whose delta is as given.
+// callChunk returns an event with the given delta.
 func callChunk(delta string) string {
 	return `data: {"id":"c-1","object":"chat.completion.chunk","choices":[{"index":0,"delta":` + delta +
 		`,"finish_reason":null}]}` + "\n\n"

@@ -13,7 +13,7 @@ import (
 	"signalbox/stream/response"
 )
 
-// The pace of a stream is that of its tokens, of which an event may carry several.
+// The pace of a stream is that of its tokens; an event may carry several.
 func TestThePaceOfAStreamIsThatOfItsTokens(t *testing.T) {
 	t.Parallel()
 	o := telemetry.Options{Log: "error", LogFormat: "text", Prometheus: true}

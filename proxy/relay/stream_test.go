@@ -24,8 +24,8 @@ import (
 
 func TestMain(m *testing.M) { testkit.VerifyNoLeaks(m) }
 
-// However a stream is cut into pieces, what passes is the same; what passes without an error has
-// its end mark, and events that nothing has to be mended in pass byte for byte.
+// The result does not depend on how a stream is cut. A stream without an error ends with its end
+// mark, and events that need no repair pass byte for byte.
 func FuzzStreamSurvivesAnyCut(f *testing.F) {
 	whole := testkit.Event("a") + ": ping\n\n" + testkit.Finish + testkit.Done
 	f.Add([]byte(whole), uint16(3))
@@ -92,7 +92,7 @@ func (b *cancellable) Read(to []byte) (int, error) {
 	return b.pieces.Read(to)
 }
 
-// slowReader is a client that takes a while for every piece of the answer.
+// slowReader is a client that takes time for every piece of the response.
 type slowReader struct {
 	http.ResponseWriter
 

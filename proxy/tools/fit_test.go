@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// spelled tells the forms of tools: NAME whole, name/ brief.
+// spelled returns the forms of tools: NAME for whole, name/ for brief.
 func spelled(l *List, forms []Form) []string {
 	var out []string
 	for i, f := range forms {

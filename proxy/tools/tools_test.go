@@ -127,7 +127,7 @@ func TestCalled(t *testing.T) {
 	}
 }
 
-// Whoever sends a request names the tools, the calls and the turns.
+// The client controls the tools, the calls and the turns.
 func TestChoosingTakesTimeInProportionToTheRequest(t *testing.T) {
 	t.Parallel()
 	const limit = 5 * time.Second // a search for each takes twice as long
@@ -159,7 +159,7 @@ func TestChoosingTakesTimeInProportionToTheRequest(t *testing.T) {
 	}
 }
 
-// alike gives every text the same embedding.
+// alike returns the same embedding for every text.
 type alike struct{}
 
 func (alike) Signals() signal.Mask { return signal.MaskOf(signal.Embedding) }

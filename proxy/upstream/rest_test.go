@@ -9,7 +9,7 @@ import (
 	"signalbox/proxy/pool"
 )
 
-// A refusal that says nothing of time is that of a busy server, unless it may be about one client.
+// A refusal without a Retry-After comes from a busy server, unless it may be about one client.
 func TestHowLongABusyEndpointRests(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The timer rings at the first of its dates, whatever was expected since, and the attempt ends when
-// it is late and not before.
+// The timer fires at the first of its deadlines, whatever was expected since, and the attempt ends
+// when it is late and not before.
 func TestTheWatchdogWaitsForWhatIsDue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
