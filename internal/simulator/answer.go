@@ -13,21 +13,21 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// quoteRunes is how much of a question or a system prompt an answer repeats.
+// quoteRunes is the number of characters of a question or a system prompt that a response repeats.
 const quoteRunes = 80
 
-// usualTokens is the length that filler sentences bring a short answer to, unless the request asks
-// for another one.
+// usualTokens is the length that filler sentences extend a short response to, unless the request
+// asks for another one.
 const usualTokens = 44
 
-// The finish reasons of the OpenAI API that a simulated answer can end with.
+// The finish reasons of the OpenAI API that a simulated response can have.
 const (
 	finishStop      = "stop"
 	finishLength    = "length"
 	finishToolCalls = "tool_calls"
 )
 
-// pieceKind says which field of a delta a token belongs to.
+// pieceKind is the field of a delta that a token belongs to.
 type pieceKind uint8
 
 const (
@@ -43,7 +43,8 @@ type piece struct {
 	text string
 }
 
-// choice is one complete answer, generated before its first token is sent: pacing is the sender's.
+// choice is one complete response, generated before its first token is sent; the sender does the
+// pacing.
 type choice struct {
 	pieces     []piece
 	callID     string
@@ -82,22 +83,22 @@ func (c *choice) add(kind pieceKind, text string) {
 	}
 }
 
-// cut ends the answer after limit tokens when it is longer.
+// cut shortens the response to limit tokens.
 func (c *choice) cut(limit int) {
 	if len(c.pieces) > limit {
 		c.pieces, c.finish = c.pieces[:limit], finishLength
 	}
 }
 
-// reasoning is what a chat request says about thinking.
+// reasoning is what a chat request specifies about reasoning.
 type reasoning struct {
 	wanted    bool
 	sentences int
 	echo      string // the parameters as sent
 }
 
-// readReasoning derives reasoning from `reasoning_effort` and the two chat template switches in
-// use: `enable_thinking` (Qwen3, GLM) and `thinking` (DeepSeek, Granite).
+// readReasoning derives reasoning from `reasoning_effort` and the two common switches of chat
+// templates: `enable_thinking` (Qwen3, GLM) and `thinking` (DeepSeek, Granite).
 func readReasoning(req *chatRequest) reasoning {
 	r := reasoning{sentences: 1}
 	var said []string
@@ -129,7 +130,7 @@ func readReasoning(req *chatRequest) reasoning {
 	return r
 }
 
-// think returns the reasoning text that precedes an answer.
+// think returns the reasoning text that precedes a response.
 func (r reasoning) think(model, question string) string {
 	sentences := [...]string{
 		"I am " + model + ". The user asks: " + quoted(question),
@@ -139,13 +140,13 @@ func (r reasoning) think(model, question string) string {
 	return strings.Join(sentences[:r.sentences], "")
 }
 
-// PrefaceHeader is the response header in which a server says what it is and what it was sent: the
+// PrefaceHeader is the response header in which a server describes itself and the request: the
 // served model's name in brackets, the question, the system prompt, the reasoning parameters and
-// the token limit. Texts are cut after 80 characters; what is not printable ASCII is escaped as in
-// Go.
+// the token limit. Texts are cut after 80 characters; characters that are not printable ASCII are
+// escaped as in Go.
 const PrefaceHeader = "X-Simulator"
 
-// noReasoning is what the preface says of a request that does not ask for reasoning.
+// noReasoning is the text of the preface for a request without reasoning.
 const noReasoning = "not asked for"
 
 // preface returns the value of PrefaceHeader. maxTokens is -1 for a request without a limit.
@@ -168,7 +169,7 @@ func preface(model, question, system, reasoningEcho string, maxTokens int) strin
 	return printable(b.String())
 }
 
-// printable spells what a header cannot hold.
+// printable escapes characters that a header cannot contain.
 func printable(s string) string {
 	plain := func(r rune) bool { return r >= ' ' && r <= '~' }
 	if strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
@@ -186,14 +187,14 @@ func printable(s string) string {
 	return string(out)
 }
 
-// names reports whether a text holds the name of a tool as words of its own: get_weather is also
-// named by "get weather".
+// names reports whether a text contains the name of a tool as separate words: "get weather" also
+// matches get_weather.
 func names(text, tool string) bool {
 	text, tool = " "+words(text)+" ", words(tool)
 	return tool != "" && strings.Contains(text, " "+tool+" ")
 }
 
-// words is text in lower case, with a blank between its runs of letters and digits.
+// words returns text in lower case, with a space between its runs of letters and digits.
 func words(text string) string {
 	list := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsNumber(r)
@@ -201,10 +202,10 @@ func words(text string) string {
 	return strings.Join(list, " ")
 }
 
-// opening begins every answer that is no form: nobody is to take it for that of a model.
+// opening begins every response in free form, so that it is not mistaken for a model's.
 const opening = "This text is simulated."
 
-// fill appends filler sentences, picked by seed, until the answer has at least want tokens.
+// fill appends filler sentences, selected by seed, until the response has at least want tokens.
 func (c *choice) fill(seed uint64, want int) {
 	for i := uint64(0); len(c.pieces) < want; i++ {
 		c.add(contentPiece, fillers[mix(seed+i)%uint64(len(fillers))])
@@ -214,12 +215,11 @@ func (c *choice) fill(seed uint64, want int) {
 //go:embed fillers.txt
 var fillerLines string
 
-// fillers are the sentences that lengthen an answer. Each begins with a space.
-//
+// fillers are the sentences that lengthen a response. Each begins with a space.
 //nolint:gochecknoglobals // constant table
 var fillers = strings.Split(strings.TrimSuffix(fillerLines, "\n"), "\n")
 
-// applyStop cuts text at the first stop string, which is left out, and returns the string that
+// applyStop cuts text at the first stop string, which is removed, and returns the string that
 // matched or "".
 func applyStop(text string, stops []string) (kept, matched string) {
 	kept = text
@@ -234,8 +234,8 @@ func applyStop(text string, stops []string) (kept, matched string) {
 	return kept, matched
 }
 
-// arguments returns a JSON object that has a valid value for every required property of a
-// function's parameters; an empty one when that cannot be.
+// arguments returns a JSON object with a valid value for every required property of a function's
+// parameters; an empty object if that is impossible.
 func arguments(parameters jsontext.Value) string {
 	if !given(parameters) {
 		return "{}"
@@ -247,7 +247,7 @@ func arguments(parameters jsontext.Value) string {
 	return text
 }
 
-// pick returns the tool that the request forces a call of, or nil.
+// pick returns the tool that the request forces the model to call, or nil.
 func (c *toolChoice) pick(tools []tool) (*tool, error) {
 	switch c.mode {
 	case "required":
@@ -284,10 +284,10 @@ func clip(text string) string {
 	return clipped
 }
 
-// quoted is clip between quotation marks.
+// quoted is clip in quotation marks.
 func quoted(text string) string { return `"` + clip(text) + `"` }
 
-// describe says how a question without text looks.
+// describe describes a question without text.
 func (c *content) describe() string {
 	if c.text == "" && c.other > 0 {
 		return fmt.Sprintf("(%d parts that are not text)", c.other)

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// collector shows what an engine counts, under vLLM's names. Its methods are safe for concurrent
+// collector exports the counts of an engine under vLLM's names. Its methods are safe for concurrent
 // use.
 type collector struct {
 	engine *engine

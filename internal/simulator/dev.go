@@ -6,7 +6,7 @@ import "net/http"
 // (vllm/entrypoints/serve/{cache,sleep}/api_router.py), and one that restarts the server.
 func (s *Server) handleDev(handle func(method, path string, h http.HandlerFunc)) {
 	handle(http.MethodPost, "/reset_prefix_cache", func(_ http.ResponseWriter, r *http.Request) {
-		s.engine.reset(r.URL.Query().Get("reset_external") == "true") // as in vLLM, nobody is told whether it did
+		s.engine.reset(r.URL.Query().Get("reset_external") == "true") // as in vLLM, the response does not report success
 	})
 	handle(http.MethodPost, "/sleep", func(http.ResponseWriter, *http.Request) { s.engine.sleep() })
 	handle(http.MethodPost, "/wake_up", func(http.ResponseWriter, *http.Request) { s.engine.rouse() })
@@ -16,9 +16,9 @@ func (s *Server) handleDev(handle func(method, path string, h http.HandlerFunc))
 	handle(http.MethodPost, "/sim/restart", func(http.ResponseWriter, *http.Request) { s.Restart() })
 }
 
-// Restart is the end of the server's process and the start of another at the same address:
-// connections of requests under way are cut, the cache and the main memory are empty, all counts
-// begin anew. Of a server without KV, which holds nothing, only the counts are.
+// Restart simulates the end of the server's process and the start of another at the same address:
+// connections of requests in flight are cut, the cache and the main memory are emptied, and all
+// counts restart. A server without KV only resets the counts.
 func (s *Server) Restart() {
 	if s.engine != nil {
 		s.engine.drop(true)

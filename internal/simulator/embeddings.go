@@ -14,7 +14,7 @@ import (
 const (
 	defaultDimensions = 256
 	maxDimensions     = 4096
-	wordSpread        = 8 // places of a vector that a word is added to
+	wordSpread        = 8 // number of vector components that a word is added to
 )
 
 // embeddingRequest is the body of a request for embeddings.
@@ -41,7 +41,7 @@ type embedding struct {
 	Vector any    `json:"embedding"`
 }
 
-// embeddings answers at once: it takes no seat and no place in the prefix cache.
+// embeddings responds immediately: it needs no seat and no space in the prefix cache.
 func (s *Server) embeddings(w http.ResponseWriter, r *http.Request) {
 	var req embeddingRequest
 	if !s.read(w, r, &req) {
@@ -57,7 +57,7 @@ func (s *Server) embeddings(w http.ResponseWriter, r *http.Request) {
 	s.reply(w, http.StatusOK, out)
 }
 
-// embed checks a request and makes its vectors. A non-nil error is a *requestError.
+// embed checks a request and computes its vectors. A non-nil error is a *requestError.
 func (s *Server) embed(r *http.Request, req *embeddingRequest) (*embeddingResponse, error) {
 	if req.Model != "" && req.Model != s.opt.Model {
 		return nil, &requestError{
@@ -100,8 +100,8 @@ func (s *Server) embed(r *http.Request, req *embeddingRequest) (*embeddingRespon
 	return out, nil
 }
 
-// vector returns a vector of length 1 that depends on the words of a text alone, so that texts that
-// share words lie near each other.
+// vector returns a vector of length 1 that depends only on the words of a text, so that texts that
+// share words are close to each other.
 func vector(p *prompt, dimensions int) []float32 {
 	sum := make([]float64, dimensions)
 	add := func(seed uint64, word string) {
@@ -137,7 +137,7 @@ func vector(p *prompt, dimensions int) []float32 {
 	return out
 }
 
-// packed is a vector as clients ask for it to save bytes.
+// packed returns a vector in the base64 form, which clients request to save bytes.
 func packed(v []float32) string {
 	b := make([]byte, 0, 4*len(v))
 	for _, f := range v {

@@ -11,20 +11,20 @@ import (
 	"signalbox/internal/simulator/kv"
 )
 
-// DefaultKV returns a cache of 16384 blocks of 16 tokens and prompts that cost nothing. The size of
-// a block is vLLM's.
+// DefaultKV returns a cache of 16384 blocks of 16 tokens with prompts that take no time. The block
+// size is vLLM's.
 func DefaultKV() kv.Options {
 	return kv.Options{Blocks: 16384, BlockTokens: 16, Lanes: 1}
 }
 
-// kv returns the options of the model of the cache.
+// kv returns the options of the cache model.
 func (o Options) kv() kv.Options {
 	k := o.KV
 	k.Seats, k.Latency, k.Decode = o.MaxNumSeqs, o.TTFT, o.TPOT
 	return k
 }
 
-// validateKV reports the problems of the cache, and of what needs one.
+// validateKV reports the problems of the cache, and of options that need one.
 func (o Options) validateKV() error {
 	var p option.Problems
 	if o.KV.Blocks == 0 {
@@ -49,20 +49,20 @@ func (o Options) validateKV() error {
 	return errors.Join(err, p.Err())
 }
 
-// engine drives a kv.Engine by the clock: a timer stands at its next event, and who waits for one
-// is woken. Its methods are safe for concurrent use. The timer's function is the only thing that
-// runs by itself; it is not armed when nothing is under way.
+// engine drives a kv.Engine by the clock: a timer is set to its next event, and waiting requests
+// are woken. Its methods are safe for concurrent use. The timer's function is the only background
+// activity; the timer is not set while no request is in flight.
 type engine struct {
 	options kv.Options
 
-	mu      sync.Mutex // guards what follows; a leaf, but for that of a kv.Tier
+	mu      sync.Mutex // guards the fields below; no other lock is taken under it, except that of a kv.Tier
 	kv      *kv.Engine
 	timer   *time.Timer // nil before the first request
 	flights map[*kv.Sequence]*flight
-	awake   chan struct{} // nil while the server does not sleep; closed when it wakes up
+	awake   chan struct{} // nil while the server is awake; closed when it wakes up
 }
 
-// newEngine returns the engine of a server, with options that are valid.
+// newEngine returns the engine of a server; the options must be valid.
 func newEngine(o Options) *engine {
 	e := &engine{options: o.kv(), flights: map[*kv.Sequence]*flight{}}
 	var err error
@@ -73,18 +73,19 @@ func newEngine(o Options) *engine {
 	return e
 }
 
-// flight is a request under way, one sequence a choice. It belongs to the request's goroutine.
+// flight is a request in flight, with one sequence per choice. It belongs to the request's
+// goroutine.
 type flight struct {
 	engine    *engine
 	g         *generation
 	sequences []*kv.Sequence
-	changed   chan struct{} // holds 1 when what is due may have changed
+	changed   chan struct{} // holds an element if the due times may have changed
 	timer     *time.Timer   // nil until the first wait
 	lost      bool          // the server dropped it
 }
 
-// submit hands in all choices of a request. It waits while the server sleeps, and returns false
-// when ctx ends meanwhile.
+// submit submits all choices of a request. It waits while the server sleeps, and returns false if
+// ctx ends meanwhile.
 func (e *engine) submit(ctx context.Context, g *generation) (*flight, bool, error) {
 	if !e.wake(ctx) {
 		return nil, false, nil
@@ -110,7 +111,7 @@ func (e *engine) submit(ctx context.Context, g *generation) (*flight, bool, erro
 	return f, true, nil
 }
 
-// wake waits until the server does not sleep. It returns false when ctx ends first.
+// wake waits until the server is awake. It returns false if ctx ends first.
 func (e *engine) wake(ctx context.Context) bool {
 	e.mu.Lock()
 	awake := e.awake
@@ -126,8 +127,8 @@ func (e *engine) wake(ctx context.Context) bool {
 	}
 }
 
-// advance lets happen what is due, tells the flights, and sets the timer to what comes next. mu is
-// held.
+// advance processes the events that are due, notifies the flights, and sets the timer to the next
+// event. mu is held.
 func (e *engine) advance(now time.Time) {
 	events := e.kv.Advance(now)
 	for _, event := range events {
@@ -135,7 +136,7 @@ func (e *engine) advance(now time.Time) {
 			f.signal()
 		}
 	}
-	if len(events) > 0 && e.options.Crowd > 0 { // company has changed, and with it every pace
+	if len(events) > 0 && e.options.Crowd > 0 { // the number of running requests has changed, and with it every pace
 		for _, f := range e.flights {
 			f.signal()
 		}
@@ -150,14 +151,14 @@ func (e *engine) advance(now time.Time) {
 	}
 }
 
-// tick is run by the timer.
+// tick is called by the timer.
 func (e *engine) tick() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.advance(time.Now())
 }
 
-// counters returns what the server tells about itself.
+// counters returns the counters of the server.
 func (e *engine) counters() kv.Counters {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -165,7 +166,7 @@ func (e *engine) counters() kv.Counters {
 	return e.kv.Counters()
 }
 
-// drop ends all requests and empties the cache, and begins to count anew if it is for a restart.
+// drop ends all requests and empties the cache, and resets the counts if it is for a restart.
 func (e *engine) drop(restart bool) { //nolint:revive // the two are the same but for the counts
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -178,7 +179,7 @@ func (e *engine) drop(restart bool) { //nolint:revive // the two are the same bu
 	e.advance(now)
 }
 
-// reset forgets what is cached, unless requests run.
+// reset empties the cache, unless requests run.
 func (e *engine) reset(external bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -211,7 +212,7 @@ func (e *engine) sleeping() bool {
 	return e.awake != nil
 }
 
-// signal makes a flight that waits look again.
+// signal makes a waiting flight check again.
 func (f *flight) signal() {
 	select {
 	case f.changed <- struct{}{}:
@@ -219,8 +220,7 @@ func (f *flight) signal() {
 	}
 }
 
-// leave takes the sequences of a flight off the server, where they have not ended. engine.mu is
-// held.
+// leave removes the unfinished sequences of a flight from the server. engine.mu is held.
 func (f *flight) leave(now time.Time) {
 	for _, s := range f.sequences {
 		f.engine.kv.Cancel(now, s)
@@ -242,7 +242,7 @@ func (f *flight) end() {
 	e.advance(now)
 }
 
-// until implements schedule. It knows the cached tokens when it first returns true.
+// until implements schedule. The cached tokens are known when it first returns true.
 func (f *flight) until(ctx context.Context, k int) bool {
 	for {
 		wait, known := f.due(k)
@@ -269,7 +269,7 @@ func (f *flight) until(ctx context.Context, k int) bool {
 	}
 }
 
-// due is how long it takes until token k of every choice that has one is there, when that is known.
+// due returns the time until token k is available for every choice that has one, if known.
 func (f *flight) due(k int) (wait time.Duration, known bool) {
 	e := f.engine
 	e.mu.Lock()
@@ -294,7 +294,7 @@ func (f *flight) due(k int) (wait time.Duration, known bool) {
 	return wait, true
 }
 
-// ids returns the token ids of an answer. One that has no text still ends with a token.
+// ids returns the token ids of a response. A response without text still has one token.
 func (c *choice) ids() []uint32 {
 	ids := make([]uint32, 0, max(1, len(c.pieces)))
 	for _, p := range c.pieces {
@@ -306,8 +306,8 @@ func (c *choice) ids() []uint32 {
 	return ids
 }
 
-// share says what of a request decides about cached blocks: its prompts, and what besides them has
-// to be equal. Requests to a server without KV share nothing.
+// share sets the data of a request that determine the cached blocks: its prompts, and the other
+// values that must be equal. Requests to a server without KV share nothing.
 func (s *Server) share(g *generation, p *sampling, effort string, prompts ...[]uint32) {
 	if s.engine == nil {
 		return

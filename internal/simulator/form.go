@@ -4,8 +4,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// forms are the fields by which a request gives the answer a form: response_format of the API, and
-// the guided decoding of vLLM under its old and its new name.
+// forms are the fields by which a request sets the format of the response: response_format of the
+// API, and the guided decoding of vLLM under its old and its new name.
 type forms struct {
 	ResponseFormat struct {
 		Type       string `json:"type"`
@@ -32,8 +32,8 @@ type textParam struct {
 	} `json:"format"`
 }
 
-// formed returns an answer in the form that a request asks for; ok is false when it asks for none,
-// or for a grammar, which is not simulated. An error is a *requestError.
+// formed returns a response in the requested format; ok is false if none is requested, or a
+// grammar, which is not simulated. An error is a *requestError.
 func (f *forms) formed(said string) (text string, ok bool, err error) {
 	param := "response_format"
 	var (
@@ -80,10 +80,10 @@ func (f *forms) formed(said string) (text string, ok bool, err error) {
 	return "", false, nil
 }
 
-// given reports whether a field is there and not null.
+// given reports whether a field is present and not null.
 func given(v jsontext.Value) bool { return len(v) > 0 && string(v) != "null" }
 
-// unquoted is a schema that may be sent as a string of JSON.
+// unquoted returns a schema, which may be sent as a JSON string.
 func unquoted(v jsontext.Value) []byte {
 	if v.Kind() != '"' {
 		return v

@@ -11,7 +11,7 @@ import (
 // finishAbort is the finished_reason of a request whose client left (vLLM FinishReason.ABORT).
 const finishAbort = "abort"
 
-// metrics are the ones of vLLM that a router reads, with vLLM's names, labels and buckets
+// metrics are the vLLM metrics that a router reads, with vLLM's names, labels and buckets
 // (vllm/v1/metrics/loggers.py), and the simulator's own count of cancelled requests. All methods
 // are safe for concurrent use.
 type metrics struct {
@@ -26,7 +26,8 @@ type metrics struct {
 	held             atomic.Int64 // tokens of the running requests
 }
 
-// newMetrics begins to count. What e tells, when there is one, is not counted here a second time.
+// newMetrics starts counting. Metrics that e exports, if it is not nil, are not counted here as
+// well.
 func newMetrics(o Options, e *engine) *metrics {
 	labels := prometheus.Labels{"engine": "0", "model_name": o.Model}
 	gauge := func(name, help string) prometheus.Gauge {
@@ -83,7 +84,7 @@ func (m *metrics) finish(tokens int64) {
 	m.running.Dec()
 }
 
-// succeeded counts a finished choice. The engine knows no tool calls: they are stops to it.
+// succeeded counts a finished choice. The engine counts tool calls as stops.
 func (m *metrics) succeeded(finish string) {
 	if finish == finishToolCalls {
 		finish = finishStop

@@ -8,16 +8,16 @@ import (
 	"signalbox/internal/simulator/kv"
 )
 
-// Network is servers of one process that can take blocks from each other's main memory, as vLLM's
-// offloading connector does over its p2p tier. Nothing is sent over it: servers of different
-// processes do not find each other. The zero value is ready, a nil Network has no servers. It is
-// safe for concurrent use.
+// Network connects servers of one process that can take blocks from each other's main memory, as
+// vLLM's offloading connector does over its p2p tier. Nothing is sent over a network: servers of
+// different processes do not find each other. The zero value is ready, a nil Network has no
+// servers. It is safe for concurrent use.
 type Network struct {
 	mu sync.Mutex // guards by
 	by map[string]*kv.Tier
 }
 
-// join makes a server's main memory known under an address; an empty one does nothing.
+// join registers a server's main memory under an address; an empty address does nothing.
 func (n *Network) join(addr string, t *kv.Tier) {
 	if addr == "" {
 		return

@@ -8,7 +8,7 @@ import (
 	"signalbox/internal/simulator/kv"
 )
 
-// usageMode says when a stream reports token counts.
+// usageMode defines when a stream reports token counts.
 type usageMode uint8
 
 const (
@@ -17,21 +17,21 @@ const (
 	usageEvery
 )
 
-// generation is a request's answer, complete before any of it is sent.
+// generation is the response to a request, complete before any of it is sent.
 type generation struct {
 	id           string
 	created      int64 // Unix seconds
 	promptTokens int
 	choices      []choice
-	prompts      [][]uint32 // token ids; choices are of them in turn, so many of each. Of a server with KV only
+	prompts      [][]uint32 // token ids; choices use them in turn, equally many each. Only for a server with KV
 	seed         kv.Seed
 	priority     int
 	remote       *kv.Tier // another server's main memory to take blocks from, or nil
-	cached       int      // prompt tokens that were in the cache; -1 as long as that is not known, or never will be
+	cached       int      // prompt tokens that were in the cache; -1 if not known, or not known yet
 	stream       bool
 	usage        usageMode
 	logprobs     bool
-	tpot         time.Duration // of a scripted answer; 0 is the server's
+	tpot         time.Duration // of a scripted answer; 0 means the server's
 	preface      string        // the value of PrefaceHeader
 }
 
@@ -53,8 +53,8 @@ func (g *generation) steps() int {
 	return n
 }
 
-// newGeneration starts the answer to r. Like vLLM it takes the id from X-Request-Id where the
-// client sent one.
+// newGeneration starts the response to r. Like vLLM it takes the id from X-Request-Id if the client
+// sent one.
 func (s *Server) newGeneration(r *http.Request, prefix string, p *sampling) *generation {
 	id := append(make([]byte, 0, len(prefix)+32), prefix...)
 	if given := r.Header.Get("X-Request-Id"); given != "" {
@@ -63,7 +63,7 @@ func (s *Server) newGeneration(r *http.Request, prefix string, p *sampling) *gen
 		id = appendHexID(id, s.opt.Seed, s.requests.Add(1))
 	}
 	g := &generation{id: string(id), created: time.Now().Unix(), stream: p.Stream, cached: -1}
-	// vLLM's StreamOptions has include_usage default to true once the object is there.
+	// In vLLM's StreamOptions, include_usage defaults to true if the object is present.
 	if so := p.StreamOptions; so != nil && (so.IncludeUsage == nil || *so.IncludeUsage) {
 		g.usage = usageLast
 		if so.ContinuousUsageStats {
@@ -73,7 +73,7 @@ func (s *Server) newGeneration(r *http.Request, prefix string, p *sampling) *gen
 	return g
 }
 
-// planChat checks a chat request and generates its answer. A non-nil error is a *requestError.
+// planChat checks a chat request and generates its response. A non-nil error is a *requestError.
 func (s *Server) planChat(r *http.Request, req *chatRequest, prefix string) (*generation, error) {
 	if len(req.Messages) == 0 {
 		return nil, badRequest("messages", "messages must not be empty")
@@ -139,7 +139,7 @@ func (s *Server) planChat(r *http.Request, req *chatRequest, prefix string) (*ge
 	return g, nil
 }
 
-// planCompletion checks a text completion request and generates its answer. A non-nil error is a
+// planCompletion checks a text completion request and generates its response. A non-nil error is a
 // *requestError.
 func (s *Server) planCompletion(r *http.Request, req *completionRequest) (*generation, error) {
 	if len(req.Prompt) == 0 || req.Prompt[0].tokens == 0 {
@@ -192,7 +192,7 @@ func (s *Server) planCompletion(r *http.Request, req *completionRequest) (*gener
 	return g, nil
 }
 
-// write generates the answer text: the opening, then filler.
+// write generates the text of a response: the opening, then filler.
 func (c *choice) write(seed uint64, minTokens int, stops stopStrings) {
 	c.add(contentPiece, opening)
 	before := len(c.pieces)
@@ -208,9 +208,9 @@ func (c *choice) write(seed uint64, minTokens int, stops stopStrings) {
 	}
 }
 
-// called returns the tool that the answer calls: the one that the request forces, or else, where
-// the model may choose, the first whose name the question holds. What a tool has returned, and a
-// scripted question, is answered in words.
+// called returns the tool that the response calls: the one that the request forces, or else, if the
+// model may choose, the first whose name is in the question. Results of tools, and scripted
+// questions, are answered with text.
 func (s *Server) called(req *chatRequest, question string) (*tool, error) {
 	forced, err := req.ToolChoice.pick(req.Tools)
 	if forced != nil || err != nil || req.ToolChoice.mode == "none" {
@@ -228,8 +228,8 @@ func (s *Server) called(req *chatRequest, question string) (*tool, error) {
 	return nil, nil
 }
 
-// call generates a tool call. vLLM finishes with "tool_calls" when the model chose the tool and
-// with "stop" when the request named it (chat_completion/serving.py).
+// call generates a tool call. vLLM finishes with "tool_calls" if the model chose the tool and with
+// "stop" if the request named it (chat_completion/serving.py).
 func (c *choice) call(t *tool, mode, id string, index int) {
 	c.callID = string(appendHexID([]byte("chatcmpl-tool-"), hashString(uint64(index), id), 0))
 	c.pieces = append(c.pieces, piece{callPiece, t.Function.Name})
@@ -240,7 +240,7 @@ func (c *choice) call(t *tool, mode, id string, index int) {
 }
 
 // fillerSeed makes filler depend on the request's seed, else the server's, and on the question: the
-// same question has the same answer, whatever was served before it.
+// same question has the same response, independent of earlier requests.
 func (s *Server) fillerSeed(p *sampling, question string) uint64 {
 	seed := s.opt.Seed
 	if p.Seed != nil {
@@ -249,9 +249,9 @@ func (s *Server) fillerSeed(p *sampling, question string) uint64 {
 	return hashString(seed, question)
 }
 
-// eachPromptToken calls yield with every token of a rendered chat: four tokens of template a
-// message and three to open the answer, if that is wanted, the overhead of ChatML; imageTokens
-// placeholders for a part that is not text; and the text of the tool definitions first.
+// eachPromptToken calls yield with every token of a rendered chat: the texts of the tool
+// definitions; four template tokens per message and, if wanted, three to open the response, which
+// is the overhead of ChatML; and imageTokens placeholders for a part that is not text.
 func eachPromptToken(messages []message, tools []tool, open bool, yield func(token string)) { //nolint:revive // a parameter of vLLM's own API
 	each := func(text string) { eachToken(text, yield) }
 	for i := range tools {

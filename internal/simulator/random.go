@@ -11,13 +11,13 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// hashString returns a number that depends on seed and s alone.
+// hashString returns a number that depends only on seed and s.
 func hashString(seed uint64, s string) uint64 {
 	return mix(seed ^ xxhash.Sum64String(s))
 }
 
-// appendHexID appends 32 lower-case hexadecimal digits, the shape of vLLM's request ids, that
-// depend on seed and n alone.
+// appendHexID appends 32 lower-case hexadecimal digits, the form of vLLM's request ids, that depend
+// only on seed and n.
 func appendHexID(dst []byte, seed, n uint64) []byte {
 	const digits = "0123456789abcdef"
 	for _, word := range [2]uint64{mix(seed ^ mix(n)), mix(mix(seed) + n)} {

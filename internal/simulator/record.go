@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Request is a recorded request as it arrived. In the JSON of GET /sim/requests the body is base64.
+// Request is a recorded request as received. In the JSON of GET /sim/requests the body is base64.
 type Request struct {
 	Method string      `json:"method"`
 	Path   string      `json:"path"`
@@ -17,11 +17,11 @@ type Request struct {
 
 // recorder keeps the last requests in a ring. Its methods are safe for concurrent use.
 type recorder struct {
-	limit int // 0: nothing is kept
+	limit int // 0: nothing is recorded
 
 	mu   sync.Mutex // guards ring and next
 	ring []Request
-	next int // where the next request goes once the ring is full
+	next int // position of the next request once the ring is full
 }
 
 func newRecorder(limit int) *recorder { return &recorder{limit: limit} }

@@ -12,19 +12,19 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxChoices bounds `n` times the number of prompts, so that one request cannot ask for unbounded
+// maxChoices limits `n` times the number of prompts, so that a request cannot allocate unlimited
 // memory.
 const maxChoices = 128
 
-// imageTokens is what one image part counts as, whatever its size.
+// imageTokens is the number of tokens that an image part counts as, independent of its size.
 const imageTokens = 256
 
-// maxSaltBytes bounds cache_salt.
+// maxSaltBytes limits the size of cache_salt.
 const maxSaltBytes = 1024
 
-// sampling holds the parameters that chat and text completions share. Fields of vLLM that change
-// nothing here are accepted and ignored, as are unknown ones. Whole numbers may be written `5.0`,
-// which pydantic accepts as well.
+// sampling holds the parameters that chat and text completions share. vLLM fields without effect
+// here are accepted and ignored, as are unknown ones. Whole numbers may be written `5.0`, which
+// pydantic accepts as well.
 type sampling struct {
 	Model         string         `json:"model"`
 	MaxTokens     *float64       `json:"max_tokens"`
@@ -41,8 +41,8 @@ type sampling struct {
 	forms
 }
 
-// transferParams is the part of kv_transfer_params that is simulated: another server's main memory
-// to take blocks from (the p2p tier of vLLM's offloading connector).
+// transferParams is the simulated part of kv_transfer_params: another server's main memory to take
+// blocks from (the p2p tier of vLLM's offloading connector).
 type transferParams struct {
 	RemoteKVSource struct {
 		Host string `json:"remote_host"`
@@ -148,7 +148,7 @@ type prompts []prompt
 type prompt struct {
 	text   string
 	tokens int
-	ids    []uint32 // where they were sent as such
+	ids    []uint32 // if they were sent as such
 }
 
 // appendIDs appends the token ids of a prompt.
@@ -218,8 +218,8 @@ func (c *toolChoice) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// requestError is an answer in vLLM's error shape. kind is the wire's `type`, param its `param`
-// (empty for null).
+// requestError is an error response in vLLM's format. kind is the `type` on the wire, param its
+// `param` (empty for null).
 type requestError struct {
 	status  int
 	kind    string
@@ -234,8 +234,8 @@ func badRequest(param, format string, args ...any) *requestError {
 	return &requestError{http.StatusBadRequest, "BadRequestError", param, fmt.Sprintf(format, args...)}
 }
 
-// decode parses body the way Python's json module and pydantic do: names are case-sensitive, the
-// last of two equal names holds, invalid UTF-8 is replaced.
+// decode parses body like Python's json module and pydantic: names are case-sensitive, the last of
+// two equal names applies, invalid UTF-8 is replaced.
 func decode(body []byte, into any) error {
 	err := json.Unmarshal(body, into, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if err == nil {
@@ -311,7 +311,7 @@ func (o Options) check(s *sampling, sentMax *float64, prompt promptSize, fallbac
 	return l, nil
 }
 
-// checkPlace validates what a request says about its place in the cache and in the queue.
+// checkPlace validates the parameters of a request for the cache and the queue.
 func (o Options) checkPlace(s *sampling) error {
 	if s.CacheSalt != nil && (*s.CacheSalt == "" || len(*s.CacheSalt) > maxSaltBytes) {
 		return badRequest("cache_salt", "Parameter 'cache_salt' must be a non-empty string of at most %d bytes if provided.", maxSaltBytes)

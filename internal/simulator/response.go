@@ -4,7 +4,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The bodies of answers that are not streamed. Field order and null fields are those of vLLM's
+// The bodies of responses that are not streamed. Field order and null fields are those of vLLM's
 // response models.
 
 type usage struct {
@@ -164,7 +164,7 @@ func (g *generation) chatResponse(model, reasoningField string) any {
 	return body
 }
 
-// logprobs returns the log-probabilities of a whole answer.
+// logprobs returns the log-probabilities of a complete response.
 func (c *choice) logprobs() jsontext.Value {
 	out := jsontext.Value(`{"content":[`)
 	for k, p := range c.pieces {
@@ -191,7 +191,7 @@ func (g *generation) completionResponse(model string) any {
 	return body
 }
 
-// orNull returns s, or nil when it is empty.
+// orNull returns s, or nil if it is empty.
 func orNull(s string) *string {
 	if s == "" {
 		return nil

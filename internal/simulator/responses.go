@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// responseRequest is the body of a request to the Responses API. Nothing is stored, so nothing can
-// be built upon with previous_response_id.
+// responseRequest is the body of a request to the Responses API. Nothing is stored, so
+// previous_response_id cannot be used.
 type responseRequest struct {
 	sampling
 	Input              responseInput  `json:"input"`
@@ -29,7 +29,7 @@ type reasoningParam struct {
 	Effort string `json:"effort"`
 }
 
-// responseTool is a tool without the object around it that chat completions have.
+// responseTool is a tool without the enclosing object that chat completions use.
 type responseTool struct {
 	Type        string         `json:"type"`
 	Name        string         `json:"name"`
@@ -74,7 +74,7 @@ func (in *responseInput) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return nil
 }
 
-// planResponse checks a request and generates its answer. A non-nil error is a *requestError.
+// planResponse checks a request and generates its response. A non-nil error is a *requestError.
 func (s *Server) planResponse(r *http.Request, req *responseRequest) (*generation, error) {
 	if id := req.PreviousResponseID; id != "" {
 		return nil, &requestError{http.StatusNotFound, "NotFoundError", "response_id", fmt.Sprintf("Response with id '%s' not found.", id)}
@@ -95,7 +95,7 @@ func (s *Server) planResponse(r *http.Request, req *responseRequest) (*generatio
 		t.Function.Name, t.Function.Description, t.Function.Parameters = req.Tools[i].Name, req.Tools[i].Description, req.Tools[i].Parameters
 		chat.Tools = append(chat.Tools, t)
 	}
-	// A limit beyond the window is cut, not refused (ResponsesRequest.to_sampling_params).
+	// A limit beyond the window is reduced, not rejected (ResponsesRequest.to_sampling_params).
 	if room := float64(s.opt.MaxModelLen - chatTokens(chat.Messages, chat.Tools)); chat.MaxCompletionTokens != nil && *chat.MaxCompletionTokens > room && room >= 1 {
 		chat.MaxCompletionTokens = &room
 	}

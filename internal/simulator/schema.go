@@ -12,11 +12,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The bounds of a value that is made by a schema.
+// The limits of a value generated from a schema.
 const (
-	maxSchemaNodes = 20_000 // values of all depths; beyond, the schema is refused
-	maxSchemaDepth = 32     // recursion that a schema itself asks for
-	fullDepth      = 4      // down to here members and items that nothing requires are made too
+	maxSchemaNodes = 20_000 // values at all depths; beyond, the schema is rejected
+	maxSchemaDepth = 32     // recursion caused by the schema
+	fullDepth      = 4      // up to this depth, optional members and items are generated too
 	maxFillChars   = 1 << 16
 )
 
@@ -37,7 +37,7 @@ type member struct {
 	value *node
 }
 
-// parseNode reads a JSON value. Of equal names the first holds.
+// parseNode reads a JSON value. Of equal names the first applies.
 func parseNode(raw []byte) (*node, error) {
 	dec := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowDuplicateNames(true))
 	n, err := readNode(dec, 0)
@@ -70,7 +70,7 @@ func readNode(dec *jsontext.Decoder, depth int) (*node, error) {
 	return n, nil
 }
 
-// readInside reads what is in an object or a list, with its brackets.
+// readInside reads the content of an object or a list, including its brackets.
 func (n *node) readInside(dec *jsontext.Decoder, depth int) error {
 	if _, err := dec.ReadToken(); err != nil {
 		return err //nolint:wrapcheck // the caller names the field
@@ -98,7 +98,7 @@ func (n *node) readInside(dec *jsontext.Decoder, depth int) error {
 	return err //nolint:wrapcheck // the caller names the field
 }
 
-// get returns a member, nil without one.
+// get returns a member, or nil.
 func (n *node) get(name string) *node {
 	if n == nil {
 		return nil
@@ -120,7 +120,7 @@ func (n *node) number(name string) (f float64, ok bool) {
 	return f, err == nil
 }
 
-// count returns a member that is a number of things, else fallback.
+// count returns a member that is a count, else fallback.
 func (n *node) count(name string, fallback int) int {
 	if f, ok := n.number(name); ok && f >= 0 {
 		return int(min(f, math.MaxInt32))
@@ -128,7 +128,7 @@ func (n *node) count(name string, fallback int) int {
 	return fallback
 }
 
-// appendTo writes a value as it was read.
+// appendTo appends a value as it was read.
 func (n *node) appendTo(dst []byte) []byte {
 	switch n.kind { //nolint:exhaustive // the others hold no values
 	case '{':
@@ -154,19 +154,18 @@ func (n *node) appendTo(dst []byte) []byte {
 	return append(dst, n.raw...)
 }
 
-// maker makes a value that is valid by a JSON schema. It heeds type, enum, const, $ref within the
-// schema, allOf, anyOf, oneOf, properties, required, additionalProperties, items, prefixItems,
-// minItems, maxItems, uniqueItems, the bounds of numbers and strings, multipleOf, pattern and the
-// usual formats. It does not heed not, if, dependentSchemas, patternProperties, contains and
-// minProperties.
+// maker generates a value that is valid by a JSON schema. It supports type, enum, const, $ref
+// within the schema, allOf, anyOf, oneOf, properties, required, additionalProperties, items,
+// prefixItems, minItems, maxItems, uniqueItems, the limits of numbers and strings, multipleOf,
+// pattern and the common formats. It does not support not, if, dependentSchemas, patternProperties,
+// contains and minProperties.
 type maker struct {
 	root     *node
 	nodes    int
-	required bool // members that nothing requires are left out
+	required bool // optional members are left out
 }
 
-// makeValue returns a value by a schema, or errUnsatisfiable. required leaves out what need not be
-// there.
+// makeValue returns a value by a schema, or errUnsatisfiable. required leaves out optional members.
 func makeValue(schema []byte, required bool) (string, error) {
 	root, err := parseNode(schema)
 	if err != nil {
@@ -183,7 +182,7 @@ func makeValue(schema []byte, required bool) (string, error) {
 	return string(out), nil
 }
 
-// value appends a value by a schema. nth tells values apart that have to differ.
+// value appends a value by a schema. nth distinguishes values that must differ.
 func (m *maker) value(dst []byte, s *node, depth, nth int) (out []byte, ok bool) {
 	m.nodes++
 	if m.nodes > maxSchemaNodes || depth > maxSchemaDepth {
@@ -220,7 +219,7 @@ func (m *maker) value(dst []byte, s *node, depth, nth int) (out []byte, ok bool)
 	return m.typed(dst, s, depth, nth)
 }
 
-// composed appends a value by a schema that is made of others.
+// composed appends a value by a schema that combines other schemas.
 func (m *maker) composed(
 	dst []byte, s *node, name string, list []*node, depth, nth int,
 ) (out []byte, ok bool) {
@@ -238,7 +237,7 @@ func (m *maker) composed(
 		}
 		return m.value(dst, rest, depth+1, nth)
 	}
-	if depth >= fullDepth { // what ends comes first, for schemas that name themselves
+	if depth >= fullDepth { // terminating alternatives first, for recursive schemas
 		list = slices.Clone(list)
 		slices.SortStableFunc(list, func(a, b *node) int { return weight(a) - weight(b) })
 	}
@@ -252,7 +251,7 @@ func (m *maker) composed(
 	return dst, false
 }
 
-// weight is how far a schema may lead.
+// weight measures how deep a schema may lead.
 func weight(s *node) int {
 	switch typeOf(s) {
 	case "object", "array":
@@ -292,8 +291,8 @@ func (m *maker) typed(dst []byte, s *node, depth, nth int) (out []byte, ok bool)
 	return dst, false
 }
 
-// typeOf is the type that a schema names, of several the first that is not null, or what its other
-// words speak of; empty when it takes any.
+// typeOf returns the type of a schema: of several the first that is not null, or the one that its
+// other keywords imply; empty if it accepts any.
 func typeOf(s *node) string {
 	t := s.get("type")
 	if t != nil && t.kind == '[' {
@@ -322,7 +321,7 @@ func typeOf(s *node) string {
 	return ""
 }
 
-// object appends an object: its properties in their order, then what else is required.
+// object appends an object: its properties in order, then other required members.
 func (m *maker) object(dst []byte, s *node, depth int) (out []byte, ok bool) {
 	var required []string
 	if list := s.get("required"); list != nil {
@@ -351,8 +350,7 @@ func (m *maker) object(dst []byte, s *node, depth int) (out []byte, ok bool) {
 	return m.withMembers(dst, all, required, depth)
 }
 
-// withMembers appends an object of these members, less those that have no value and are not
-// required.
+// withMembers appends an object with these members, except optional ones without a valid value.
 func (m *maker) withMembers(
 	dst []byte, all []member, required []string, depth int,
 ) (out []byte, ok bool) {
@@ -375,10 +373,10 @@ func (m *maker) withMembers(
 	return append(dst, '}'), true
 }
 
-// array appends an array of as many items as there have to be, and of one where there may be.
+// array appends an array with the minimum number of items, or one item if items are optional.
 func (m *maker) array(dst []byte, s *node, depth int) (out []byte, ok bool) {
 	first, each := s.get("prefixItems"), s.get("items")
-	if each != nil && each.kind == '[' { // as drafts before 2020-12 had it
+	if each != nil && each.kind == '[' { // as in drafts before 2020-12
 		first, each = each, s.get("additionalItems")
 	}
 	least, most := s.count("minItems", 0), s.count("maxItems", math.MaxInt32)
@@ -416,7 +414,7 @@ func (m *maker) array(dst []byte, s *node, depth int) (out []byte, ok bool) {
 	return append(dst, ']'), true
 }
 
-// resolve follows a reference into the schema, such as "#/$defs/a"; nil when it leads nowhere.
+// resolve follows a reference into the schema, such as "#/$defs/a"; nil if it leads nowhere.
 func (m *maker) resolve(ref string) *node {
 	rest, local := strings.CutPrefix(ref, "#")
 	if !local {
@@ -443,7 +441,7 @@ func (m *maker) resolve(ref string) *node {
 	return n
 }
 
-// without is a schema less one word.
+// without returns a schema without one keyword.
 func without(s *node, name string) *node {
 	out := &node{kind: s.kind, raw: s.raw}
 	for _, m := range s.members {
@@ -454,8 +452,8 @@ func without(s *node, name string) *node {
 	return out
 }
 
-// merge is a schema of the words of both: properties and required are joined, of others those of b
-// hold.
+// merge combines the keywords of both schemas: properties and required are joined; for others those
+// of b apply.
 func merge(a, b *node) *node {
 	switch {
 	case b.kind != '{':
@@ -486,7 +484,7 @@ func merge(a, b *node) *node {
 	return out
 }
 
-// joined is the properties of both; one that both have is valid by both.
+// joined returns the properties of both; a property of both must be valid by both.
 func joined(a, b *node) *node {
 	out := &node{kind: '{', members: slices.Clone(a.members)}
 	for _, m := range b.members {

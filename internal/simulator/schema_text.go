@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// appendString appends a string by a schema: one of its pattern, of its format, or the word
-// simulated, as long as it has to be. nth tells strings apart that have to differ.
+// appendString appends a string by a schema: one that matches its pattern, one of its format, or
+// the word "simulated", with a valid length. nth distinguishes strings that must differ.
 func appendString(dst []byte, s *node, nth int) (out []byte, ok bool) {
 	least, most := s.count("minLength", 0), s.count("maxLength", math.MaxInt32)
 	if least > most || least > maxFillChars {
@@ -38,7 +38,7 @@ func appendString(dst []byte, s *node, nth int) (out []byte, ok bool) {
 	return appendQuoted(dst, text[:min(len(text), most)]), true
 }
 
-// formatted is a string of a format of JSON schema; empty for one that is not known.
+// formatted returns a string of a JSON schema format; empty for an unknown one.
 func formatted(format string, nth int) string {
 	day := strconv.Itoa(10 + nth%18)
 	switch format {
@@ -66,7 +66,7 @@ func formatted(format string, nth int) string {
 	return ""
 }
 
-// appendUUID appends a UUID of version 4 that depends on n alone.
+// appendUUID appends a UUID of version 4 that depends only on n.
 func appendUUID(dst []byte, n int) []byte {
 	hex := appendHexID(nil, 1, uint64(n))
 	hex[12], hex[16] = '4', 'a'
@@ -79,8 +79,8 @@ func appendUUID(dst []byte, n int) []byte {
 	return dst
 }
 
-// matching returns a text that a regular expression matches as a whole, of at least so many
-// characters if that can be; not ok when the expression cannot be read.
+// matching returns a text that a regular expression matches completely, with at least the given
+// number of characters if possible; ok is false if the expression is invalid.
 func matching(pattern string, least int) (text string, ok bool) {
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -99,8 +99,7 @@ func matching(pattern string, least int) (text string, ok bool) {
 	return text, err == nil && check.MatchString(text)
 }
 
-// spell writes a text that an expression matches, with up to more repetitions of what may be
-// repeated.
+// spell writes a text that an expression matches, with up to more additional repetitions.
 func spell(b *strings.Builder, re *syntax.Regexp, more int) bool {
 	if b.Len() > maxFillChars {
 		return false
@@ -132,7 +131,7 @@ func spell(b *strings.Builder, re *syntax.Regexp, more int) bool {
 	return true
 }
 
-// spellTimes writes what is repeated.
+// spellTimes writes a repeated expression.
 func spellTimes(b *strings.Builder, re *syntax.Regexp, more int) bool {
 	low, high := re.Min, re.Max
 	switch re.Op { //nolint:exhaustive // what repeats
@@ -155,7 +154,7 @@ func spellTimes(b *strings.Builder, re *syntax.Regexp, more int) bool {
 	return true
 }
 
-// readable is a letter or digit of a class of characters if there is one, else its first.
+// readable returns a letter or digit of a character class if it has one, else its first character.
 func readable(class []rune) rune {
 	for _, want := range "a0A" {
 		for i := 0; i+1 < len(class); i += 2 {

@@ -14,22 +14,22 @@ import (
 	"signalbox/internal/option"
 )
 
-// Answer is an answer written beforehand: a Server gives it, word for word, instead of one that
-// echoes the request. It is for showing and testing what reads answers; nothing computes it.
+// Answer is a scripted response: a Server sends it word for word instead of one that echoes the
+// request. It serves to demonstrate and test components that read responses; no model computes it.
 type Answer struct {
-	// Match is a part of the last user message, spelled exactly. The first answer that matches is
-	// given; an empty Match matches every message.
+	// Match is a part of the last user message, spelled exactly. The first matching answer is sent;
+	// an empty Match matches every message.
 	Match string
-	// Text is the whole answer; `max_tokens` and `stop` still shorten it. Required.
+	// Text is the complete response; `max_tokens` and `stop` still shorten it. Required.
 	Text string
-	// Chunk is the length of a token, and so of a chunk of a stream, in code points. 0 leaves the
-	// tokens as CountTokens has them.
+	// Chunk is the length of a token, and thus of a chunk of a stream, in code points. 0 keeps the
+	// tokens of CountTokens.
 	Chunk int
-	// TPOT is the time between two tokens of this answer. 0 leaves the server's.
+	// TPOT is the time between two tokens of this answer. 0 means the server's.
 	TPOT time.Duration
 }
 
-// Validate reports every problem of a at once, joined, or nil.
+// Validate returns all problems of a, joined, or nil.
 func (a Answer) Validate() error {
 	var p option.Problems
 	if a.Text == "" {
@@ -40,7 +40,7 @@ func (a Answer) Validate() error {
 	return p.Err()
 }
 
-// maxScriptLine bounds a line of a script, in bytes.
+// maxScriptLine limits the length of a line of a script, in bytes.
 const maxScriptLine = 1 << 20
 
 // ReadAnswers reads a script: one JSON object a line, such as
@@ -101,8 +101,8 @@ func scripted(answers []Answer, question string) *Answer {
 	return nil
 }
 
-// recite puts the scripted answer to a question, when there is one, in place of what the choices of
-// g say. Reasoning stays, and so do tool calls.
+// recite replaces the text of g's choices by the scripted answer to a question, if there is one.
+// Reasoning and tool calls stay.
 func (s *Server) recite(g *generation, question string, stops stopStrings, maxTokens int) {
 	a := scripted(s.opt.Answers, question)
 	if a == nil {
@@ -122,7 +122,8 @@ func (s *Server) recite(g *generation, question string, stops stopStrings, maxTo
 	}
 }
 
-// addEvery appends text in tokens of so many code points; of the usual length when that is 0.
+// addEvery appends text in tokens of the given number of code points; of the usual length if that
+// is 0.
 func (c *choice) addEvery(runes int, text string) {
 	if runes == 0 {
 		c.add(contentPiece, text)
@@ -139,7 +140,7 @@ func (c *choice) addEvery(runes int, text string) {
 	}
 }
 
-// drop takes out the pieces of a kind.
+// drop removes the pieces of a kind.
 func (c *choice) drop(kind pieceKind) {
 	rest := c.pieces[:0]
 	for _, p := range c.pieces {

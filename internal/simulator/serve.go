@@ -7,18 +7,19 @@ import (
 	"time"
 )
 
-// schedule says when the tokens of one answer are there. It belongs to the request's goroutine.
+// schedule determines when the tokens of a response are available. It belongs to the request's
+// goroutine.
 type schedule interface {
-	// until waits for token k of every choice that has one. It returns false, at once, when ctx
-	// ends or the answer will not come.
+	// until waits for token k of every choice that has one. It returns false immediately if ctx
+	// ends or the response will not come.
 	until(ctx context.Context, k int) bool
-	// dropped tells whether the answer will not come because the server went.
+	// dropped reports whether the response will not come because the server was stopped.
 	dropped() bool
-	// end gives back what the request holds. It is called once.
+	// end releases the resources of the request. It is called once.
 	end()
 }
 
-// begin waits until the answer may be begun. It returns false when the client left first.
+// begin waits until the response may begin. It returns false if the client left first.
 func (s *Server) begin(ctx context.Context, g *generation, m *metrics) (schedule, bool, error) {
 	if s.engine == nil {
 		p, ok := s.admit(ctx, g, m)
@@ -27,8 +28,8 @@ func (s *Server) begin(ctx context.Context, g *generation, m *metrics) (schedule
 	return s.engine.submit(ctx, g)
 }
 
-// serve sends the answer g at the configured pace: framed as a stream, or as the body that whole
-// returns. It returns when the answer is sent or the client is gone.
+// serve sends the response g at the configured pace: as a stream with the given framer, or as the
+// body that whole returns. It returns when the response is sent or the client has gone.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, g *generation, f framer, whole func() any) {
 	ctx, m := r.Context(), s.live.Load()
 	arrived := time.Now()
@@ -67,8 +68,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, g *generation, f 
 	}
 }
 
-// wait lets the time of a whole answer pass. It returns the tokens that were generated and whether
-// the client stayed to the end.
+// wait waits for the duration of a complete response. It returns the number of generated tokens and
+// whether the client stayed until the end.
 func wait(ctx context.Context, g *generation, t schedule, first func()) (sent int, complete bool) {
 	if !t.until(ctx, 0) {
 		return 0, false
@@ -80,8 +81,8 @@ func wait(ctx context.Context, g *generation, t schedule, first func()) (sent in
 	return g.completionTokens(), true
 }
 
-// stream writes the chunks of g, each flushed by itself. It returns the tokens that were sent and
-// whether the stream ended as it should.
+// stream writes the chunks of g and flushes each. It returns the number of sent tokens and whether
+// the stream ended normally.
 func (s *Server) stream(ctx context.Context, w http.ResponseWriter, g *generation, f framer, t schedule, first func()) (sent int, complete bool) {
 	pooled, _ := s.chunks.Get().(*[]byte)
 	defer s.chunks.Put(pooled)
@@ -129,9 +130,9 @@ type chunkWriter struct {
 	buf []byte
 }
 
-// step sends token k of choice i, and what ends the choice after its last token. A choice that
-// ended at its limit carries the finish reason on that token; one that stopped has a chunk of its
-// own for it, as in vLLM where the end-of-sequence token has no text.
+// step sends token k of choice i, and the end of the choice after its last token. A choice that
+// ended at its limit has the finish reason on that token; one that stopped has it in a separate
+// chunk, as in vLLM where the end-of-sequence token has no text.
 func (c *chunkWriter) step(g *generation, f framer, i, k int) bool {
 	pieces, finish := g.choices[i].pieces, g.choices[i].finish
 	if k >= len(pieces) {
@@ -152,8 +153,8 @@ func (c *chunkWriter) step(g *generation, f framer, i, k int) bool {
 	return c.send()
 }
 
-// send writes and flushes the buffer, if there is anything in it, and empties it. It returns false
-// when the client is gone.
+// send writes and flushes the buffer, if it is not empty, and empties it. It returns false if the
+// client has gone.
 func (c *chunkWriter) send() bool {
 	if len(c.buf) == 0 {
 		return true
@@ -163,7 +164,7 @@ func (c *chunkWriter) send() bool {
 	return err == nil && c.rc.Flush() == nil
 }
 
-// cancelled accounts for an answer that was not complete when its client left, or the server was
+// cancelled counts a response that was not complete when its client left or the server was
 // restarted.
 func (s *Server) cancelled(g *generation, m *metrics, sent int) {
 	m.generationTokens.Add(float64(sent))
@@ -176,9 +177,9 @@ func (s *Server) cancelled(g *generation, m *metrics, sent int) {
 	}
 }
 
-// pacer keeps the schedule of one answer of a server without KV: token k is due at start + TTFT + k
-// * TPOT. A slow client delays no token's due time, so it gets the missed ones in a burst, as from
-// an engine that runs on.
+// pacer keeps the schedule of one response of a server without KV: token k is due at start + TTFT +
+// k * TPOT. A slow client does not delay due times, so it receives the missed tokens in a burst, as
+// from a real engine.
 type pacer struct {
 	server     *Server
 	metrics    *metrics
@@ -188,7 +189,7 @@ type pacer struct {
 	timer      *time.Timer // nil until the first wait
 }
 
-// admit waits for a seat and starts the schedule. It returns false when the client left first.
+// admit waits for a seat and starts the schedule. It returns false if the client left first.
 func (s *Server) admit(ctx context.Context, g *generation, m *metrics) (*pacer, bool) {
 	if !s.sit(ctx, m) {
 		return nil, false
@@ -202,7 +203,7 @@ func (s *Server) admit(ctx context.Context, g *generation, m *metrics) (*pacer, 
 	return p, true
 }
 
-// sit waits for a seat. It returns false when the client left first.
+// sit waits for a seat. It returns false if the client left first.
 func (s *Server) sit(ctx context.Context, m *metrics) bool {
 	if s.seats == nil {
 		return true

@@ -14,7 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// vllmVersion is what GET /version says: the simulator follows no single release.
+// vllmVersion is the version in GET /version: the simulator does not follow a specific release.
 const vllmVersion = "0.0.0-simulated"
 
 // Server is a simulated vLLM server. It is safe for concurrent use and needs no closing.
@@ -56,11 +56,10 @@ func New(opt Options) (*Server, error) {
 }
 
 // Handler returns the HTTP surface: POST /v1/chat/completions, /v1/completions, /v1/responses,
-// /v1/embeddings and /tokenize, GET
-// /v1/models, /health, /version and /metrics, GET /sim/requests when recording, and in DevMode POST
-// /reset_prefix_cache, /sleep, /wake_up and /sim/restart and GET /is_sleeping. Every other path
-// is 404 and every other method 405, with an error body. The handler is safe for concurrent use and
-// may be served by several listeners at once.
+// /v1/embeddings and /tokenize; GET /v1/models, /health, /version and /metrics; GET /sim/requests
+// if requests are recorded; in DevMode POST /reset_prefix_cache, /sleep, /wake_up and /sim/restart,
+// and GET /is_sleeping. Every other path returns 404 and every other method 405, with an error
+// body. The handler is safe for concurrent use and may be served by several listeners at once.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	handle := func(method, path string, h http.HandlerFunc) {
@@ -97,7 +96,7 @@ func (s *Server) Handler() http.Handler {
 	return mux
 }
 
-// authorized asks for the API key on paths below /v1, the ones that vLLM's --api-key guards.
+// authorized requires the API key on paths below /v1, which vLLM's --api-key guards.
 func (s *Server) authorized(path string, h http.HandlerFunc) http.Handler {
 	if s.opt.APIKey == "" || !strings.HasPrefix(path, "/v1/") {
 		return h
@@ -180,8 +179,8 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) {
 	s.reply(w, http.StatusOK, out)
 }
 
-// read reads, records and decodes the body. It answers the request itself, and returns false, when
-// that is not possible.
+// read reads, records and decodes the body. If that fails, it sends the error response and returns
+// false.
 func (s *Server) read(w http.ResponseWriter, r *http.Request, into any) bool {
 	buf, _ := s.bodies.Get().(*bytes.Buffer)
 	buf.Reset()
@@ -206,11 +205,10 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, into any) bool {
 }
 
 // Requests returns the recorded requests, oldest first. It is empty unless Options.Record is
-// positive. The caller owns the slice but not the headers and bodies in it, which it must not
-// change.
+// positive. The caller owns the slice but must not change its headers and bodies.
 func (s *Server) Requests() []Request { return s.recorder.list() }
 
-// reply sends v as JSON. The client may be gone; nobody is left to tell then.
+// reply sends v as JSON. If the client has gone, the error is ignored.
 func (*Server) reply(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	body, err := json.Marshal(v, json.Deterministic(true))

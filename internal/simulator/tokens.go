@@ -5,8 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// maxPieceBytes is where a long word is cut. It gives English prose about 1.3 tokens a word, the
-// usual ratio of byte-pair tokenizers, and most CJK scripts a token for every two characters.
+// maxPieceBytes is the length at which a long word is cut. It gives English prose about 1.3 tokens
+// per word, the usual ratio of byte-pair tokenizers, and most CJK scripts a token for every two
+// characters.
 const maxPieceBytes = 7
 
 // CountTokens returns how many simulated tokens text has. The rule is not any model's tokenizer:

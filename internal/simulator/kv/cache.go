@@ -2,16 +2,16 @@ package kv
 
 import "slices"
 
-// Cache is the blocks of one server and the names of those that can be used again.
+// Cache holds the blocks of one server and the names of those that can be reused.
 type Cache struct {
 	blocks []block
 	index  map[Hash]int32 // computed blocks by name
-	first  int32          // of the blocks that nobody uses: the next to be taken
+	first  int32          // first of the idle blocks: the next to be taken
 	last   int32
-	idle   int // how many those are
+	idle   int // number of idle blocks
 }
 
-// block is one block of memory. prev and next are of the list of idle blocks.
+// block is one block of memory. prev and next belong to the list of idle blocks.
 type block struct {
 	name       Hash
 	named      bool // it is in the index
@@ -21,15 +21,15 @@ type block struct {
 
 const none = int32(-1)
 
-// Lease is the blocks that a request uses, in the order of its tokens.
+// Lease holds the blocks that a request uses, in the order of its tokens.
 type Lease struct {
 	chain    []Hash
 	blocks   []int32
-	hits     int // leading blocks that were found
-	computed int // leading blocks that are computed, hits included
+	hits     int // leading blocks found in the cache
+	computed int // leading computed blocks, including hits
 }
 
-// Hits is how many leading blocks were in the cache when the lease was taken.
+// Hits returns the number of leading blocks that were in the cache when the lease was taken.
 func (l *Lease) Hits() int { return l.hits }
 
 // NewCache returns an empty cache of n blocks, at least 1.
@@ -39,7 +39,7 @@ func NewCache(n int) *Cache {
 	return c
 }
 
-// clear makes every block idle and nameless.
+// clear makes every block idle and unnamed.
 func (c *Cache) clear() {
 	c.index = make(map[Hash]int32, len(c.blocks))
 	c.first, c.last, c.idle = none, none, 0
@@ -49,7 +49,8 @@ func (c *Cache) clear() {
 	}
 }
 
-// Match returns how many leading blocks of chain are in the cache. It touches nothing.
+// Match returns the number of leading blocks of chain in the cache. It does not change their order
+// of eviction.
 func (c *Cache) Match(chain []Hash) int {
 	for i, h := range chain {
 		if _, ok := c.index[h]; !ok {
@@ -60,12 +61,12 @@ func (c *Cache) Match(chain []Hash) int {
 }
 
 // Take gives a request total blocks. The first ones are those of chain that are in the cache, at
-// most reuse of them; the others are new, and computed only when Compute says so. It takes nothing
-// and reports false when too few blocks are idle. chain may be shorter than total, and must not
-// change as long as the lease is used.
+// most reuse of them. The others are new and count as computed only after Compute. It takes nothing
+// and returns false if too few blocks are idle. chain may be shorter than total, and must not
+// change while the lease is in use.
 func (c *Cache) Take(chain []Hash, reuse, total int) (*Lease, bool) {
 	hits := c.Match(chain[:min(reuse, len(chain), total)])
-	asleep := 0 // hits that are idle, and so no room for others
+	asleep := 0 // hits that are idle, so they are not available for other blocks
 	for _, h := range chain[:hits] {
 		if c.blocks[c.index[h]].refs == 0 {
 			asleep++
@@ -84,19 +85,19 @@ func (c *Cache) Take(chain []Hash, reuse, total int) (*Lease, bool) {
 	return l, true
 }
 
-// Compute notes that the first n blocks of a lease are computed now: from now on they are found.
+// Compute marks the first n blocks of a lease as computed: from now on they can be found.
 func (c *Cache) Compute(l *Lease, n int) {
 	for n = min(n, len(l.chain), len(l.blocks)); l.computed < n; l.computed++ {
 		name, i := l.chain[l.computed], l.blocks[l.computed]
 		if _, taken := c.index[name]; taken {
-			continue // someone else computed the same; this copy stays nameless
+			continue // another request computed the same block; this copy stays unnamed
 		}
 		c.index[name] = i
 		c.blocks[i].name, c.blocks[i].named = name, true
 	}
 }
 
-// Release ends a lease. Its last blocks are the first to be given up.
+// Release ends a lease. Its last blocks are evicted first.
 func (c *Cache) Release(l *Lease) {
 	for _, i := range slices.Backward(l.blocks) {
 		if c.blocks[i].refs--; c.blocks[i].refs == 0 {
@@ -106,7 +107,7 @@ func (c *Cache) Release(l *Lease) {
 	l.blocks = nil
 }
 
-// Reset forgets every name. Like vLLM's /reset_prefix_cache it does nothing and reports false while
+// Reset removes all names. Like vLLM's /reset_prefix_cache it does nothing and returns false while
 // blocks are in use.
 func (c *Cache) Reset() bool {
 	if c.InUse() > 0 {
@@ -116,16 +117,16 @@ func (c *Cache) Reset() bool {
 	return true
 }
 
-// Size is how many blocks there are.
+// Size returns the number of blocks.
 func (c *Cache) Size() int { return len(c.blocks) }
 
-// InUse is how many blocks requests use.
+// InUse returns the number of blocks in use by requests.
 func (c *Cache) InUse() int { return len(c.blocks) - c.idle }
 
-// Named is how many blocks can be found.
+// Named returns the number of blocks that can be found.
 func (c *Cache) Named() int { return len(c.index) }
 
-// fresh takes the block that was let go first and forgets what it held.
+// fresh takes the block that was released first and removes its name.
 func (c *Cache) fresh() int32 {
 	i := c.wake(c.first)
 	if b := &c.blocks[i]; b.named {
@@ -135,7 +136,7 @@ func (c *Cache) fresh() int32 {
 	return i
 }
 
-// wake counts a user of block i and takes it off the list of idle blocks.
+// wake counts a user of block i and removes it from the list of idle blocks.
 func (c *Cache) wake(i int32) int32 {
 	b := &c.blocks[i]
 	if b.refs++; b.refs > 1 {
@@ -155,8 +156,8 @@ func (c *Cache) wake(i int32) int32 {
 	return i
 }
 
-// park puts block i at the end of the list of idle blocks, or at its beginning when it holds
-// nothing of use.
+// park puts block i at the end of the list of idle blocks, or at its beginning if it holds nothing
+// reusable.
 func (c *Cache) park(i int32) {
 	b := &c.blocks[i]
 	c.idle++

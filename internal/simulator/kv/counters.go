@@ -2,7 +2,7 @@ package kv
 
 import "time"
 
-// Counters is what a server tells about itself. Counts are since its last start.
+// Counters are the counters that a server exports. They restart with the server.
 type Counters struct {
 	Started time.Time // process_start_time_seconds
 

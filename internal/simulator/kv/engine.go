@@ -9,29 +9,30 @@ import (
 	"time"
 )
 
-// ErrTooLong says that a request needs more blocks than there are.
+// ErrTooLong reports that a request needs more blocks than the cache has.
 var ErrTooLong = errors.New("request does not fit into the cache")
 
-// ErrEmpty says that a request has no prompt or no answer.
+// ErrEmpty reports that a request has no prompt or no response.
 var ErrEmpty = errors.New("request without prompt or answer")
 
-// Engine is one simulated server. Make one with New. Times given to its methods must not go back.
+// Engine is one simulated server. Create one with New. Times passed to its methods must not go
+// back.
 type Engine struct {
 	o        Options
 	cache    *Cache
 	tier     *Tier // nil without one
 	now      time.Time
-	company  time.Duration // what a token of an answer takes longer for all that runs now
-	waiting  []*Sequence   // the next one first
+	company  time.Duration // additional time per response token for all running requests
+	waiting  []*Sequence   // ordered; the next one first
 	prefills []*Sequence
-	opening  []*Sequence // prompts that are computed, in their Options.Latency
+	opening  []*Sequence // prompts being computed, in their Options.Latency
 	decodes  []*Sequence
 	count    Counters
 	events   []Event
 	handed   []Event // the slice that Advance returned last
 }
 
-// New returns a server that starts at now, with options that are valid.
+// New returns a server that starts at now; the options must be valid.
 func New(o Options, now time.Time) (*Engine, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("kv options: %w", err)
@@ -44,14 +45,14 @@ func New(o Options, now time.Time) (*Engine, error) {
 	return e, nil
 }
 
-// Cache is the server's cache, for reading.
+// Cache returns the server's cache, for reading.
 func (e *Engine) Cache() *Cache { return e.cache }
 
-// Tier is the server's main memory, which others may name as their Request.Remote; nil when it has
-// none.
+// Tier returns the server's main memory, which other requests may set as Request.Remote; nil if it
+// has none.
 func (e *Engine) Tier() *Tier { return e.tier }
 
-// Submit hands in a request. It starts at once when there is room. Errors are ErrTooLong and
+// Submit submits a request. It starts immediately if there is room. Errors are ErrTooLong and
 // ErrEmpty.
 func (e *Engine) Submit(now time.Time, r Request) (*Sequence, error) {
 	if len(r.Prompt) == 0 || len(r.Answer) == 0 {
@@ -74,8 +75,8 @@ func (e *Engine) Submit(now time.Time, r Request) (*Sequence, error) {
 	return s, nil
 }
 
-// Cancel ends a sequence whose client has left. What it computed stays in the cache. A sequence
-// that has ended stays as it is.
+// Cancel ends a sequence whose client has left. Its computed blocks stay in the cache. A sequence
+// that has ended does not change.
 func (e *Engine) Cancel(now time.Time, s *Sequence) {
 	e.run(now)
 	if s.State >= Finished {
@@ -86,7 +87,7 @@ func (e *Engine) Cancel(now time.Time, s *Sequence) {
 	e.admit()
 }
 
-// Next is the time of the next event, or false when nothing will happen by itself.
+// Next returns the time of the next event, or false if there is none.
 func (e *Engine) Next() (time.Time, bool) {
 	if len(e.events) > 0 {
 		return e.events[0].At, true
@@ -94,8 +95,8 @@ func (e *Engine) Next() (time.Time, bool) {
 	return e.upcoming()
 }
 
-// Advance moves time on and returns what has happened since the last call, in its order. The slice
-// is valid until the next call.
+// Advance moves the time forward and returns the events since the last call, in order. The slice is
+// valid until the next call.
 func (e *Engine) Advance(now time.Time) []Event {
 	e.run(now)
 	e.handed, e.events = e.events, e.handed[:0]
@@ -103,7 +104,7 @@ func (e *Engine) Advance(now time.Time) []Event {
 }
 
 // Reset empties the cache, and the main memory as well if external is set. It does nothing and
-// reports false while requests run.
+// returns false while requests run.
 func (e *Engine) Reset(now time.Time, external bool) bool { //nolint:revive // the flag is one of vLLM's own API
 	e.run(now)
 	if !e.cache.Reset() {
@@ -115,13 +116,13 @@ func (e *Engine) Reset(now time.Time, external bool) bool { //nolint:revive // t
 	return true
 }
 
-// Restart is the end of the process and the start of another: Drop, and counts begin anew.
+// Restart simulates the end of the process and the start of another: Drop, and the counts restart.
 func (e *Engine) Restart(now time.Time) {
 	e.Drop(now)
 	e.count = Counters{Started: now}
 }
 
-// Drop ends all requests, which are Gone, and empties both memories.
+// Drop ends all requests with the state Gone and empties both memories.
 func (e *Engine) Drop(now time.Time) {
 	e.run(now)
 	for _, group := range [][]*Sequence{e.prefills, e.opening, e.decodes, e.waiting} {
@@ -135,7 +136,7 @@ func (e *Engine) Drop(now time.Time) {
 	}
 }
 
-// Counters returns the counts at the time of the last call that took one.
+// Counters returns the counts at the time passed to the last call.
 func (e *Engine) Counters() Counters {
 	c := e.count
 	c.Running, c.Waiting = e.running(), len(e.waiting)
@@ -148,13 +149,13 @@ func (e *Engine) Counters() Counters {
 
 func (e *Engine) running() int { return len(e.prefills) + len(e.opening) + len(e.decodes) }
 
-// blocks is how many blocks a request needs: for all of its tokens but the last.
+// blocks returns the number of blocks that a request needs: for all of its tokens but the last.
 func (e *Engine) blocks(r *Request) int {
 	return (len(r.Prompt) + len(r.Answer) - 1 + e.o.BlockTokens - 1) / e.o.BlockTokens
 }
 
-// run lets happen what happens until now. What it does depends on events alone, not on how often it
-// is called.
+// run processes all events until now. The result depends on the events only, not on how often it is
+// called.
 func (e *Engine) run(now time.Time) {
 	for {
 		at, ok := e.upcoming()
@@ -168,7 +169,7 @@ func (e *Engine) run(now time.Time) {
 	e.now = now
 }
 
-// upcoming is when the next prompt or answer is complete.
+// upcoming returns the time when the next prompt or response is complete.
 func (e *Engine) upcoming() (next time.Time, ok bool) {
 	for _, group := range [...][]*Sequence{e.prefills, e.opening, e.decodes} {
 		for _, s := range group {
@@ -180,8 +181,8 @@ func (e *Engine) upcoming() (next time.Time, ok bool) {
 	return next, ok
 }
 
-// Generated is how many tokens of its answer a sequence has by the time of the last call that took
-// one.
+// Generated returns the number of response tokens that a sequence has at the time passed to the
+// last call.
 func (e *Engine) Generated(s *Sequence) int {
 	switch {
 	case s.State < Decode:
@@ -192,11 +193,11 @@ func (e *Engine) Generated(s *Sequence) int {
 	return len(s.req.Answer) - int((s.ready.Sub(e.now)+s.pace-1)/s.pace)
 }
 
-// compute notes what of the running sequences is in the cache by now.
+// compute marks the blocks that running sequences have computed by now.
 func (e *Engine) compute() {
 	for _, s := range e.prefills {
 		left := s.ready.Sub(e.now)
-		if left <= time.Duration(len(s.req.Prompt)-s.Cached)*e.o.Prefill { // else it is still loading
+		if left <= time.Duration(len(s.req.Prompt)-s.Cached)*e.o.Prefill { // otherwise it is still loading
 			e.computed(s, len(s.req.Prompt)-int((left+e.o.Prefill-1)/max(1, e.o.Prefill)))
 		}
 	}
@@ -208,7 +209,7 @@ func (e *Engine) compute() {
 	}
 }
 
-// computed notes that the first tokens of a sequence are in the cache.
+// computed marks the first tokens of a sequence as cached.
 func (e *Engine) computed(s *Sequence, tokens int) {
 	from, n := s.lease.computed, tokens/e.o.BlockTokens
 	if n <= from {
@@ -220,7 +221,8 @@ func (e *Engine) computed(s *Sequence, tokens int) {
 	}
 }
 
-// repace is to follow every change of how many sequences run: answers take longer in company.
+// repace must follow every change of the number of running sequences: responses are slower with
+// more of them.
 func (e *Engine) repace() {
 	company := e.o.Crowd * time.Duration(max(0, e.running()-1))
 	if company == e.company {
@@ -234,12 +236,13 @@ func (e *Engine) repace() {
 	}
 }
 
-// paceOf is what a token of a sequence's answer takes with all that runs now.
+// paceOf returns the time per token of a sequence's response with the current number of running
+// sequences.
 func (e *Engine) paceOf(s *Sequence) time.Duration {
 	return max(1, cmp.Or(s.req.Decode, e.o.Decode)+e.company)
 }
 
-// advance ends what is complete and lets others start.
+// advance ends completed sequences and starts others.
 func (e *Engine) advance() {
 	for _, s := range slices.Clone(e.prefills) {
 		if s.ready.After(e.now) {
@@ -267,7 +270,7 @@ func (e *Engine) advance() {
 	e.admit()
 }
 
-// admit starts waiting sequences, in their order, as long as there are seats, lanes and blocks.
+// admit starts waiting sequences in order, as long as there are seats, lanes and blocks.
 func (e *Engine) admit() {
 	defer e.repace()
 	for len(e.waiting) > 0 && len(e.prefills) < e.o.Lanes && (e.o.Seats == 0 || e.running() < e.o.Seats) {
@@ -283,7 +286,8 @@ func (e *Engine) admit() {
 	}
 }
 
-// start sets when the prompt of a sequence will be computed, and counts what is there already.
+// start sets the time at which the prompt of a sequence will be computed, and counts the cached
+// tokens.
 func (e *Engine) start(s *Sequence, reuse int) {
 	local := s.lease.Hits()
 	away := e.external(s, s.chain[local:reuse])
@@ -306,8 +310,8 @@ func (e *Engine) start(s *Sequence, reuse int) {
 	e.enter(s, Prefill)
 }
 
-// external is how many leading blocks of chain come from main memory, of this server or of the one
-// that the request names, whichever has more.
+// external returns the number of leading blocks of chain that come from main memory, of this server
+// or of the one named by the request, whichever has more.
 func (e *Engine) external(s *Sequence, chain []Hash) int {
 	n := 0
 	if e.tier != nil {
@@ -319,13 +323,13 @@ func (e *Engine) external(s *Sequence, chain []Hash) int {
 	return n
 }
 
-// enter tells of a new state.
+// enter records a new state.
 func (e *Engine) enter(s *Sequence, state State) {
 	s.State = state
 	e.events = append(e.events, Event{At: e.now, State: state, Sequence: s})
 }
 
-// leave takes a sequence off the server.
+// leave removes a sequence from the server.
 func (e *Engine) leave(s *Sequence, state State) {
 	e.waiting, e.prefills = remove(e.waiting, s), remove(e.prefills, s)
 	e.opening, e.decodes = remove(e.opening, s), remove(e.decodes, s)
@@ -337,7 +341,7 @@ func (e *Engine) leave(s *Sequence, state State) {
 	e.enter(s, state)
 }
 
-// remove takes s out of list, which keeps its order.
+// remove removes s from list and keeps the order.
 func remove(list []*Sequence, s *Sequence) []*Sequence {
 	if i := slices.Index(list, s); i >= 0 {
 		return slices.Delete(list, i, i+1)

@@ -6,19 +6,19 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Hash names a full block and all that stands before it. vLLM uses SHA-256 by default; 64 bits are
-// enough for a simulation of some million blocks.
+// Hash identifies a full block and all that precede it. vLLM uses SHA-256 by default; 64 bits are
+// sufficient for a simulation of some million blocks.
 type Hash uint64
 
-// Seed is what decides besides tokens whether blocks are the same. It enters the first block and,
-// through the chain, all that follow.
+// Seed holds the values besides tokens that determine whether blocks are equal. It is part of the
+// first block and, through the chain, of all that follow.
 type Seed struct {
 	Salt   string // cache_salt of the request
 	LoRA   string // name of the adapter
-	Effort string // reasoning_effort, which chat templates put in front of the messages
+	Effort string // reasoning_effort, which chat templates place before the messages
 }
 
-// hash keeps the fields apart by their lengths: ("a","bc") is not ("ab","c").
+// hash separates the fields by their lengths: ("a","bc") differs from ("ab","c").
 func (s Seed) hash() Hash {
 	var d xxhash.Digest
 	d.Reset()
@@ -31,8 +31,8 @@ func (s Seed) hash() Hash {
 	return Hash(d.Sum64())
 }
 
-// AppendChain appends to dst the hashes of the full blocks of tokens, in their order. blockTokens
-// is at least 1.
+// AppendChain appends the hashes of the full blocks of tokens to dst, in order. blockTokens is at
+// least 1.
 func AppendChain(dst []Hash, seed Seed, tokens []uint32, blockTokens int) []Hash {
 	parent := seed.hash()
 	var d xxhash.Digest

@@ -6,27 +6,27 @@ import (
 	"signalbox/internal/option"
 )
 
-// Options is the size and the speed of a simulated server. The zero value is not usable; start from
-// DefaultOptions.
+// Options are the size and the speed of a simulated server. The zero value is not usable; start
+// from DefaultOptions.
 type Options struct {
-	Blocks      int // of GPU memory; without any no prompt fits
-	BlockTokens int // tokens a block; at least 1
-	Seats       int // requests that run at once, vLLM's max_num_seqs; 0 means no bound
-	Lanes       int // prompts that are computed at once; at least 1. One long prompt fills a GPU.
+	Blocks      int // of GPU memory; without blocks no prompt fits
+	BlockTokens int // tokens per block; at least 1
+	Seats       int // concurrent requests, vLLM's max_num_seqs; 0 means no limit
+	Lanes       int // prompts computed concurrently; at least 1. One long prompt fills a GPU.
 
-	Overhead time.Duration // of every first token, whatever the prompt; the lane is taken for it
-	Latency  time.Duration // of every first token besides, in which the lane is free for others
-	Prefill  time.Duration // a prompt token that is computed
-	Load     time.Duration // a prompt token that comes from main memory
-	Decode   time.Duration // a token of the answer after the first, when nothing else runs
-	Crowd    time.Duration // what every other running request adds to that
+	Overhead time.Duration // added to every first token, for any prompt; occupies the lane
+	Latency  time.Duration // added to every first token without occupying the lane
+	Prefill  time.Duration // per computed prompt token
+	Load     time.Duration // per prompt token from main memory
+	Decode   time.Duration // per response token after the first, without other requests
+	Crowd    time.Duration // added to Decode for each other running request
 
-	OffloadBlocks int // of main memory; 0 means that there is no such tier
+	OffloadBlocks int // of main memory; 0 means no such tier
 }
 
 // DefaultOptions returns a small server. The size of a block and the number of seats are vLLM's
-// defaults; a prompt token takes 60 microseconds, which is about an 8B model on one GPU of the
-// class of an A100, and one from main memory a twentieth of that. The other times are made up.
+// defaults. A prompt token takes 60 microseconds, which is about an 8B model on one GPU of the
+// class of an A100, and one from main memory a twentieth of that. The other times are not measured.
 func DefaultOptions() Options {
 	return Options{
 		Blocks: 16384, BlockTokens: 16, Seats: 256, Lanes: 1,
@@ -35,8 +35,8 @@ func DefaultOptions() Options {
 	}
 }
 
-// Validate reports every problem of o at once, joined, or nil. An option is called by its flag of
-// `signalbox simulate`, where it has one.
+// Validate returns all problems of o, joined, or nil. An option is called by its flag of `signalbox
+// simulate`, if it has one.
 func (o Options) Validate() error {
 	var p option.Problems
 	option.AtLeast(&p, "--num-gpu-blocks-override", o.Blocks, 0)

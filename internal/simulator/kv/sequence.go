@@ -2,31 +2,30 @@ package kv
 
 import "time"
 
-// Request is what a server is asked for. Its slices must not change until the request has ended.
+// Request is a request to a server. Its slices must not change until the request has ended.
 type Request struct {
 	Seed   Seed
 	Prompt []uint32 // token ids; at least one
-	Answer []uint32 // token ids that will be given; at least one
-	// Remote is the main memory of another server, to take blocks from that are in neither memory
-	// of this one; nil means none. It stands for kv_transfer_params.remote_kv_source.
+	Answer []uint32 // token ids of the response; at least one
+	// Remote is the main memory of another server, from which blocks are taken that are in neither
+	// memory of this one; nil means none. It corresponds to kv_transfer_params.remote_kv_source.
 	Remote *Tier
-	// Decode is what a token of the answer after the first takes when nothing else runs; 0 means
+	// Decode is the time per response token after the first, without other requests; 0 means
 	// Options.Decode.
 	Decode time.Duration
-	// Priority orders requests that wait: lower ones first, equal ones in the order of their
-	// arrival.
+	// Priority orders waiting requests: lower values first, equal ones in order of arrival.
 	Priority int
 }
 
-// State is how far a request is.
+// State is the state of a request.
 type State uint8
 
-// The states of a request, in their order.
+// The states of a request, in order.
 const (
 	Waiting  State = iota // for a seat
 	Prefill               // its prompt is being computed
-	Decode                // its answer is being given
-	Finished              // its answer is complete
+	Decode                // its response is being generated
+	Finished              // its response is complete
 	Gone                  // it was cancelled, or its server was restarted
 )
 
@@ -46,11 +45,11 @@ func (s State) String() string {
 	return "gone"
 }
 
-// Sequence is a request on its way through an Engine, which owns it. Its fields are for reading.
+// Sequence is a request in an Engine, which owns it. Its fields are read-only.
 type Sequence struct {
 	State    State
-	Cached   int       // prompt tokens that were not computed, as in usage.prompt_tokens_details; known from Prefill on
-	External int       // those of them that came from main memory
+	Cached   int       // prompt tokens that were not computed, as in usage.prompt_tokens_details; valid from Prefill on
+	External int       // those from main memory
 	Started  time.Time // zero while it waits
 	First    time.Time // of the first token; zero before it
 	Ended    time.Time // zero before the end
@@ -58,16 +57,17 @@ type Sequence struct {
 	req    Request
 	chain  []Hash
 	lease  *Lease
-	ready  time.Time     // when its prompt, or then its answer, is complete as things stand
-	pace   time.Duration // of its answer as things stand
-	tokens int           // of the answer at its end
+	ready  time.Time     // when its prompt, or then its response, will be complete at the current pace
+	pace   time.Duration // current time per response token
+	tokens int           // response tokens at its end
 }
 
-// Prompt is the length of the prompt in tokens.
+// Prompt returns the length of the prompt in tokens.
 func (s *Sequence) Prompt() int { return len(s.req.Prompt) }
 
-// Due is when token k of the answer, counted from 0, will be there as things stand, or was there.
-// It is false before Decode, and for tokens that a sequence which is Gone never had.
+// Due returns when token k of the response, counted from 0, will be available at the current pace,
+// or was available. It returns false before Decode, and for tokens that a sequence in state Gone
+// never had.
 func (s *Sequence) Due(k int) (time.Time, bool) {
 	switch s.State {
 	case Decode:
@@ -82,6 +82,6 @@ func (s *Sequence) Due(k int) (time.Time, bool) {
 // Event is a change of a sequence's state.
 type Event struct {
 	At       time.Time
-	State    State // the new one: Prefill, Decode (the first token is there), Finished or Gone
+	State    State // the new state: Prefill, Decode (the first token is available), Finished or Gone
 	Sequence *Sequence
 }

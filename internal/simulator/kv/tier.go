@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// Tier is a copy of computed blocks in a server's main memory, as vLLM's offloading connector keeps
-// them. The blocks that were not asked for the longest are given up first. It is safe for
-// concurrent use, so that other servers can read it: what a request calls its remote_kv_source.
+// Tier is a copy of computed blocks in a server's main memory, as in vLLM's offloading connector.
+// The least recently requested blocks are evicted first. It is safe for concurrent use, so that
+// other servers can read it: a request names it in remote_kv_source.
 type Tier struct {
 	mu    sync.Mutex // guards what follows
 	size  int
-	order *list.List // of Hash, the one used last in front
+	order *list.List // of Hash, most recently used first
 	at    map[Hash]*list.Element
 }
 
@@ -21,8 +21,8 @@ func NewTier(n int) *Tier {
 	return &Tier{size: n, order: list.New(), at: make(map[Hash]*list.Element, n)}
 }
 
-// Match returns how many leading blocks of chain the tier holds, and counts them as used: the first
-// of them last, so that what stays of a chain is its beginning.
+// Match returns the number of leading blocks of chain in the tier, and marks them as used: the
+// first of them last, so that the beginning of a chain remains.
 func (t *Tier) Match(chain []Hash) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -36,7 +36,7 @@ func (t *Tier) Match(chain []Hash) int {
 	return n
 }
 
-// Store puts in the blocks of chain.
+// Store adds the blocks of chain.
 func (t *Tier) Store(chain []Hash) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -61,7 +61,7 @@ func (t *Tier) Clear() {
 	clear(t.at)
 }
 
-// Len is how many blocks the tier holds.
+// Len returns the number of blocks in the tier.
 func (t *Tier) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
