@@ -18,9 +18,9 @@ import (
 // have the origin data: jailbreak is present only if that signal reads data. Old versions have no
 // injection.
 type Verdicts struct {
-	// Jailbreak is P(jailbreak), in [0,1]; nil if unknown.
+	// Jailbreak is the probability of a jailbreak, in [0,1]; absent if unknown.
 	Jailbreak *float64 `json:"jailbreak,omitempty"`
-	// Injection is P(injection), in [0,1]; nil if unknown.
+	// Injection is the probability of an injection, in [0,1]; absent if unknown.
 	Injection *float64 `json:"injection,omitempty"`
 	// PII is the highest score of each type of personal data found; empty if there is none, nil if
 	// unknown.

@@ -23,9 +23,10 @@ import (
 type createBody struct {
 	Grants
 
-	// Name is unique and appears in logs, like the name of a configured key. Required.
+	// Name is the unique name of the key, which appears in logs like that of a configured key.
+	// Required.
 	Name string `json:"name"`
-	// Expires is when the key expires. Default: never.
+	// Expires is the time at which the key expires. Default: never.
 	Expires time.Time `json:"expires_at"`
 	// TTL is the time until the key expires, such as 12h or 30d.
 	TTL option.Duration `json:"ttl"`
@@ -35,7 +36,7 @@ type createBody struct {
 type patchBody struct {
 	Grants
 
-	// Expires is when the key expires. A time in the past ends it, null means never.
+	// Expires is the time at which the key expires. A time in the past ends it, null means never.
 	Expires time.Time `json:"expires_at"`
 	// TTL is the time until the key expires, such as 12h or 30d.
 	TTL option.Duration `json:"ttl"`
@@ -51,10 +52,10 @@ type rotateBody struct {
 type Key struct {
 	// ID identifies the key and is part of its secret.
 	ID string `json:"id"`
-	// Name appears in logs.
+	// Name is the name of the key in logs.
 	Name string `json:"name"`
-	// State is active, expired, or shadowed, which means that the configuration has a key with the
-	// same name.
+	// State is the state of the key: active, expired, or shadowed, which means that the
+	// configuration has a key with the same name.
 	State string `json:"state"`
 
 	Grants
@@ -65,11 +66,11 @@ type Key struct {
 	Hint    string    `json:"hint,omitempty"`
 	Created time.Time `json:"created_at"`
 	Updated time.Time `json:"updated_at"`
-	// Expires is when the key expires.
+	// Expires is the time at which the key expires.
 	Expires time.Time `json:"expires_at,omitzero"`
-	// Rotated is when the secret was last replaced.
+	// Rotated is the time at which the secret was last replaced.
 	Rotated time.Time `json:"rotated_at,omitzero"`
-	// Until is when the previous secret expires.
+	// Until is the time at which the previous secret expires.
 	Until time.Time `json:"previous_until,omitzero"`
 }
 
@@ -79,14 +80,14 @@ type Usage struct {
 	Of string `json:"of"`
 	// What is the limited quantity: usd, requests or tokens.
 	What string `json:"what"`
-	// Per is day or month, in the UTC calendar, or minute.
+	// Per is the period: day or month in the UTC calendar, or minute.
 	Per   string  `json:"per"`
 	Limit float64 `json:"limit"`
 	// Used is the amount used, including reservations of requests in flight.
 	Used float64 `json:"used"`
 	Left float64 `json:"left"`
-	// Resets is when a new day or month begins. For minute, it is when the usage so far no longer
-	// counts.
+	// Resets is the beginning of the next day or month. For minute, it is the time from which the
+	// usage so far no longer counts.
 	Resets time.Time `json:"resets_at"`
 	// Alone means that only this replica is counted, since there is no Redis or it does not
 	// respond.
