@@ -216,6 +216,7 @@ func (c *choice) fill(seed uint64, want int) {
 var fillerLines string
 
 // fillers are the sentences that lengthen a response. Each begins with a space.
+//
 //nolint:gochecknoglobals // constant table
 var fillers = strings.Split(strings.TrimSuffix(fillerLines, "\n"), "\n")
 
