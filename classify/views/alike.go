@@ -2,20 +2,21 @@ package views
 
 import "unicode"
 
-// kind sorts characters by what normalise does with them.
+// kind classifies characters by how normalise treats them.
 type kind uint8
 
 const (
-	kindPlain     kind = iota // nothing: other scripts, punctuation, symbols
-	kindASCII                 // ASCII letters and digits within a word
-	kindLatin                 // further Latin letters
-	kindAlike                 // letters of scripts that have look-alikes of Latin letters
-	kindCompat                // other shapes of letters and digits: mathematical, full width, enclosed, small capitals
-	kindMark                  // combining marks
-	kindIgnorable             // characters without a shape
+	kindPlain kind = iota // unchanged: other scripts, punctuation, symbols
+	kindASCII             // ASCII letters and digits within a word
+	kindLatin             // further Latin letters
+	kindAlike             // letters of scripts with look-alikes of Latin letters
+	// variants of letters and digits: mathematical, full width, enclosed, small capitals
+	kindCompat
+	kindMark      // combining marks
+	kindIgnorable // characters without a shape
 )
 
-// kindOf sorts a character. The order of the cases is that of the code points.
+// kindOf classifies a character. The cases are in the order of code points.
 func kindOf(c rune) kind {
 	switch {
 	case c < 0x80:
@@ -65,7 +66,7 @@ func lowKind(c rune) kind {
 	return kindMark
 }
 
-// latinKind tells letters of phonetic alphabets from those that only have another shape.
+// latinKind distinguishes letters of phonetic alphabets from variants of Latin letters.
 func latinKind(c rune) kind {
 	if _, ok := smallCapitals[c]; ok || raised(c) {
 		return kindCompat
@@ -94,7 +95,7 @@ func extendedKind(c rune) kind {
 	case c < 0x1F00:
 		return kindLatin
 	}
-	return kindAlike // Greek with the old accents
+	return kindAlike // Greek with historic accents
 }
 
 func symbolKind(c rune) kind {
@@ -147,14 +148,14 @@ func highKind(c rune) kind {
 	return kindPlain
 }
 
-// raised reports whether a character is a letter set above or below the line.
+// raised reports whether a character is a superscript or subscript letter.
 func raised(c rune) bool {
 	return c >= 0x2B0 && c <= 0x2B8 || c >= 0x2E0 && c <= 0x2E4 || c >= 0x1D2C && c <= 0x1D6A || c >= 0x1D9C && c <= 0x1DBF ||
 		c == 0x2071 || c == 0x207F || c >= 0x2090 && c <= 0x209C
 }
 
-// enclosed gives the letter in a box or disc that has no compatibility decomposition. Pairs of
-// regional indicators are flags and stay.
+// enclosed returns the letter in a box or disc that has no compatibility decomposition. Pairs of
+// regional indicators are flags and are not changed.
 func enclosed(c rune) (letter byte, ok bool) {
 	switch {
 	case c >= 0x1F110 && c <= 0x1F129: // in brackets
@@ -171,7 +172,7 @@ func enclosed(c rune) (letter byte, ok bool) {
 	return 0, false
 }
 
-// logographic reports whether a character is a word or a syllable, so that single ones are no
+// logographic reports whether a character is a word or a syllable, so that single ones are not a
 // disguise.
 func logographic(c rune) bool {
 	return c >= 0x2E80 && c <= 0xA4CF || c >= 0xAC00 && c <= 0xD7FF || c >= 0xF900 && c <= 0xFAFF || c >= 0x20000 && c <= 0x3FFFF
@@ -187,8 +188,8 @@ var smallCapitals = map[rune]byte{
 }
 
 // lookOf returns the Latin letter that a letter of another script looks like, 0 if there is none,
-// and whether it looks exactly so or is only used for it. Sources: the shapes themselves, beside
-// the confusables of https://www.unicode.org/reports/tr39/.
+// and whether it looks identical or is only used for it. Sources: the shapes themselves, in
+// addition to the confusables of https://www.unicode.org/reports/tr39/.
 func lookOf(c rune) (look byte, exact bool) {
 	if c >= firstLook && c < lastLook {
 		l := looks[c-firstLook]
@@ -200,7 +201,7 @@ func lookOf(c rune) (look byte, exact bool) {
 	return nearLook[c], false
 }
 
-// firstLook and lastLook bound Greek, Cyrillic and Armenian.
+// firstLook and lastLook are the limits of Greek, Cyrillic and Armenian.
 const firstLook, lastLook = 0x370, 0x590
 
 // looks holds what sameLook (with the top bit set) and nearLook say about Greek, Cyrillic and

@@ -9,15 +9,16 @@ import (
 )
 
 const (
-	// minBlob is the shortest run of base64 that is decoded when the result is made of known words.
+	// minBlob is the minimum length of base64 that is decoded if the result consists of known
+	// words.
 	minBlob = 8
-	// sureBlob is the shortest run that is decoded to anything that is text.
+	// sureBlob is the minimum length of base64 that is decoded if the result is any text.
 	sureBlob = 16
-	// minHex is the shortest run of hexadecimal digits that is decoded.
+	// minHex is the minimum number of hexadecimal digits that are decoded.
 	minHex = 12
-	// minBits is the shortest run of binary digits that is decoded.
+	// minBits is the minimum number of binary digits that are decoded.
 	minBits = 32
-	// brokenLine is the shortest line that a run may continue after.
+	// brokenLine is the minimum length of a line after which a run may continue on the next.
 	brokenLine = 32
 )
 
@@ -31,8 +32,8 @@ var inBlob = func() (t [256]bool) {
 	return t
 }()
 
-// blobs decodes the runs of base64 and its kin that start in a token. A run that fills its line
-// goes on in the next one.
+// blobs decodes the runs of base64 and similar encodings that start in a token. A run that fills
+// its line continues on the next.
 func (r *reading) blobs(start, end int) {
 	for i := max(start, r.done); i < end; {
 		if !inBlob[r.text[i]] {
@@ -59,7 +60,7 @@ func (r *reading) blobs(start, end int) {
 	}
 }
 
-// lines decodes a run of several lines, as one or, where it is none, each line by itself.
+// lines decodes a run of several lines as a whole or, if that is not an encoding, line by line.
 func (r *reading) lines(start, stop int) {
 	r.done = stop
 	parts := strings.Fields(r.text[start:stop])
@@ -77,7 +78,7 @@ func (r *reading) lines(start, stop int) {
 	}
 }
 
-// blobEnd returns the end of the run at i, with its padding.
+// blobEnd returns the end of the run at i, including its padding.
 func blobEnd(text string, i int) int {
 	for i < len(text) && inBlob[text[i]] {
 		i++
@@ -90,7 +91,7 @@ func blobEnd(text string, i int) int {
 	return i
 }
 
-// broken returns the end of a run that ends at i for now but may go on in the lines that follow.
+// broken returns the end of a run that ends at i but may continue on the following lines.
 func (r *reading) broken(i int) int {
 	text := r.text
 	for i < len(text) && (text[i] == '\n' || text[i] == '\r') {
@@ -118,7 +119,7 @@ func (r *reading) decodeBlob(blob string) (text string, ok bool) {
 	if s, ok := r.decodeWhole(blob); ok {
 		return s, true
 	}
-	// A path or a product of slashes: its longest part may be one.
+	// A path, or words joined by slashes: its longest part may be encoded.
 	if strings.IndexByte(blob, '/') < 0 || len(blob) > 4096 {
 		return "", false
 	}
@@ -134,10 +135,10 @@ func (r *reading) decodeBlob(blob string) (text string, ok bool) {
 	return r.decodeWhole(longest)
 }
 
-// alphabets tells which characters a run has.
+// alphabets is the set of characters in a run.
 type alphabets struct {
 	bits, hexadecimal, upper32, lower32, url bool
-	lower, upper, digit                      bool // which kinds it has
+	lower, upper, digit                      bool // the kinds of characters it contains
 }
 
 func (r *reading) decodeWhole(blob string) (text string, ok bool) {
@@ -169,8 +170,8 @@ func (r *reading) decodeWhole(blob string) (text string, ok bool) {
 	return r.decode64(bare, a.url)
 }
 
-// mixed reports whether a run has letters of both cases or digits among letters: words and numbers
-// have not, encodings of 8 bytes or more nearly always.
+// mixed reports whether a run has letters of both cases, or digits among letters: words and numbers
+// do not, encodings of 8 bytes or more nearly always do.
 func (a alphabets) mixed() bool {
 	return a.lower && a.upper || a.digit && (a.lower || a.upper)
 }
@@ -204,7 +205,7 @@ func (r *reading) decode64(bare string, url bool) (text string, ok bool) {
 	if url {
 		enc = base64.RawURLEncoding
 	}
-	// Most runs are no text; a look at the beginning tells.
+	// Most runs are not text; the beginning shows that.
 	var sample [24]byte
 	n, err := enc.Decode(sample[:], []byte(bare[:min(len(bare)&^3, 32)]))
 	if err != nil || !noControls(sample[:n]) {
@@ -221,8 +222,8 @@ func (r *reading) decode64(bare string, url bool) (text string, ok bool) {
 	return s, true
 }
 
-// maybeASCII reports whether base64 can stand for printable ASCII: the first of every four
-// characters holds the top six bits of a byte from 0x20 to 0x7f.
+// maybeASCII reports whether base64 can encode printable ASCII: the first of every four characters
+// holds the top six bits of a byte from 0x20 to 0x7f.
 func maybeASCII(blob string) bool {
 	for i := 0; i < len(blob); i += 4 {
 		if c := blob[i]; (c < 'I' || c > 'Z') && (c < 'a' || c > 'f') {
@@ -246,7 +247,8 @@ func noControls(raw []byte) bool {
 	return odd == 0 || odd >= len(raw)/2-1
 }
 
-// readable returns bytes as text if they are any, or if another layer of encoding in them is.
+// readable returns bytes as text if they are text, or if they contain another layer of encoded
+// text.
 func (r *reading) readable(raw []byte) (text string, ok bool) {
 	text, ok = readable(raw)
 	if ok || r.depth+1 >= maxDepth || len(text) < sureBlob || !printable(text) {
@@ -267,7 +269,7 @@ func printable(text string) bool {
 	return true
 }
 
-// readable returns bytes as text and whether they are any.
+// readable returns bytes as text and whether they are text.
 func readable(raw []byte) (text string, ok bool) {
 	if len(raw) >= 8 && raw[1] == 0 && raw[3] == 0 {
 		units := make([]uint16, len(raw)/2)

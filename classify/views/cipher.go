@@ -5,24 +5,24 @@ import (
 	"strings"
 )
 
-// cipherRun is a row of words in one line of which the lexicon knows few: a stretch that may read
-// better in ROT13 or backwards.
+// cipherRun is a sequence of words in one line of which the lexicon contains few: it may be
+// readable in ROT13 or backwards.
 type cipherRun struct {
 	start, stop int
 	strangers   int
-	familiar    int // known words since the last stranger
+	familiar    int // known words since the last unknown one
 }
 
 const (
-	// maxFamiliar known words in a row end a run.
+	// maxFamiliar is the number of consecutive known words that ends a run.
 	maxFamiliar = 2
-	// minStrangers unknown words are the least for a run.
+	// minStrangers is the minimum number of unknown words in a run.
 	minStrangers = 2
-	// minCipher is the least length of a run in bytes.
+	// minCipher is the minimum length of a run in bytes.
 	minCipher = 10
 )
 
-// unknown takes a word that is not in the lexicon.
+// unknown adds a word that is not in the lexicon.
 func (c *cipherRun) unknown(start, end int) {
 	if c.strangers == 0 {
 		c.start = start
@@ -31,7 +31,7 @@ func (c *cipherRun) unknown(start, end int) {
 	c.familiar, c.stop = 0, end
 }
 
-// known takes a word of the lexicon.
+// known adds a word of the lexicon.
 func (c *cipherRun) known(r *reading, start, end int) {
 	if c.strangers == 0 {
 		return
@@ -44,7 +44,7 @@ func (c *cipherRun) known(r *reading, start, end int) {
 	}
 }
 
-// end reads the run as ROT13 and backwards and keeps what is text.
+// end reads the run as ROT13 and backwards and keeps the result if it is text.
 func (c *cipherRun) end(r *reading) {
 	if c.strangers == 0 {
 		return
@@ -64,16 +64,17 @@ func (c *cipherRun) end(r *reading) {
 	}
 }
 
-// weights counts the letters of a text's words of three letters or more, and of those that are in
-// the lexicon as they are, in ROT13 and backwards.
+// weights counts the letters in words of three letters or more: all, and those in the lexicon as
+// written, in ROT13 and backwards.
 type weights struct {
 	letters, raw, rotated, reversed int
-	longRotated, longReversed       int // words of four letters or more
+	longRotated, longReversed       int // number of words with at least four letters
 }
 
-// convinces reports whether one reading of the text beats the text: at least 6 letters in 10 in
-// known words, two of them of four letters or more, and three times as many as the text itself has.
-// Honest texts hardly ever meet all three; see the package comment for how often.
+// convinces reports whether one reading of the text is better than the text itself: at least 6 of
+// 10 letters in known words, two of these with at least four letters, and three times as many
+// letters as in the text as written. Ordinary texts hardly ever meet all three; the package comment
+// says how often.
 func (w *weights) convinces(letters, long int) bool {
 	return long >= 2 && 10*letters >= 6*w.letters && letters >= 3*w.raw
 }
@@ -148,7 +149,7 @@ func reverse(s string) string {
 	return string(runes)
 }
 
-// reverseWords reverses the letters of each word and leaves the words in their order.
+// reverseWords reverses the letters of each word and keeps the order of the words.
 func reverseWords(s string) string {
 	words := strings.Fields(s)
 	for i, w := range words {
@@ -165,7 +166,7 @@ var upsideDown = map[rune]rune{
 	'ן': 'l', 'ɯ': 'm', 'u': 'n', 'd': 'p', 'b': 'q', 'ɹ': 'r', 'ʇ': 't', 'n': 'u', 'ʌ': 'v', 'ʍ': 'w', 'ʎ': 'y', '¡': '!', '¿': '?', '˙': '.',
 }
 
-// turned reports whether a letter is upside down and in hardly any honest text.
+// turned reports whether a letter is upside down and occurs in hardly any ordinary text.
 func turned(c rune) bool {
 	switch c {
 	case 'ɐ', 'ǝ', 'ɥ', 'ᴉ', 'ʞ', 'ɯ', 'ɹ', 'ʇ', 'ʎ', 'ʍ':
@@ -174,7 +175,7 @@ func turned(c rune) bool {
 	return false
 }
 
-// turnBack gives what a line reads when it is turned around.
+// turnBack returns a line rotated by 180 degrees.
 func turnBack(line string) (text string, ok bool) {
 	runes := []rune(line)
 	slices.Reverse(runes)

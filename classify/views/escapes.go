@@ -7,16 +7,16 @@ import (
 )
 
 const (
-	// minEscapes is the least number of escapes in a token that are undone.
+	// minEscapes is the minimum number of escapes in a token that are decoded.
 	minEscapes = 3
-	// maxToken is how much of a token is undone at a time, in bytes.
+	// maxToken is the maximum part of a token that is decoded at a time, in bytes.
 	maxToken = 1 << 16
-	// maxEscape is longer than any escape, in bytes.
+	// maxEscape is more than the length of any escape, in bytes.
 	maxEscape = 16
 )
 
-// escaped undoes percent, HTML and backslash escapes of a token if they hide letters or spell a
-// sentence, and reports whether it did. A space in a URL or an ampersand in HTML is left alone.
+// escaped decodes percent, HTML and backslash escapes of a token if they hide letters or spell a
+// sentence, and reports whether it did. A space in a URL or an ampersand in HTML is not changed.
 func (r *reading) escaped(start, end int) bool {
 	found := false
 	for from := start; from < end; {
@@ -24,7 +24,7 @@ func (r *reading) escaped(start, end int) bool {
 		if end-from > maxToken {
 			to = from + maxToken
 			if k := strings.LastIndexAny(r.text[to-maxEscape:to], `%&\`); k >= 0 {
-				to += k - maxEscape // not inside of an escape
+				to += k - maxEscape // not inside an escape
 			}
 		}
 		if s, ok := plainly(r.text[from:to]); ok {
@@ -40,7 +40,7 @@ func (r *reading) escaped(start, end int) bool {
 	return found
 }
 
-// plainly returns a token without its escapes, if they hide letters or spell a sentence.
+// plainly returns a token with its escapes decoded, if they hide letters or spell a sentence.
 func plainly(token string) (s string, ok bool) {
 	if strings.Count(token, "%")+strings.Count(token, "\\")+strings.Count(token, "&#") < minEscapes {
 		return "", false
@@ -49,9 +49,8 @@ func plainly(token string) (s string, ok bool) {
 	return s, count >= minEscapes && 2*unclean <= count && (letters >= minEscapes || sentence(s))
 }
 
-// unescapeAll returns a token without escapes, how many there were and how many stood for letters.
-// Unclean ones, which stand for control characters or for bytes that are no text, stay as they are
-// or are left out.
+// unescapeAll returns a token with its escapes decoded, the number of escapes and of those for
+// letters. Unclean ones, for control characters or invalid bytes, are left unchanged or removed.
 func unescapeAll(token string) (text string, count, letters, unclean int) {
 	var b strings.Builder
 	for i := 0; i < len(token); {
@@ -83,7 +82,7 @@ func unescapeAll(token string) (text string, count, letters, unclean int) {
 	return text, count, letters, unclean + b.Len() - len(text)
 }
 
-// sentence reports whether a text has at least four known words with white space between them.
+// sentence reports whether a text has at least four known words separated by white space.
 func sentence(s string) bool {
 	n := 0
 	for word := range strings.FieldsSeq(s) {
@@ -95,13 +94,13 @@ func sentence(s string) bool {
 	return n >= 4
 }
 
-// character is what an escape stands for: a byte of UTF-8 (raw) or a code point.
+// character is the value of an escape: a byte of UTF-8 (raw) or a code point.
 type character struct {
 	code rune
 	raw  bool
 }
 
-// unescape reads the escape at the start of s; n is its length, 0 if there is none: %41, \x41,
+// unescape decodes the escape at the start of s; n is its length, 0 if there is none: %41, \x41,
 // \u0041, \U00000041, \u{41}, &#65; and &#x41;.
 func unescape(s string) (c character, n int) {
 	switch s[0] {
@@ -146,7 +145,7 @@ func backslash(s string) (c character, n int) {
 	return c, 0
 }
 
-// surrogates joins a pair of \u escapes that stand for one character in UTF-16.
+// surrogates joins a pair of \u escapes that encode one character in UTF-16.
 func surrogates(s string, v rune) (c character, n int) {
 	const half = 6
 	if v >= 0xD800 && v < 0xDC00 && len(s) >= 2*half && s[half] == '\\' && s[half+1] == 'u' {
@@ -198,7 +197,7 @@ func hexDigits(s string, at, n int) (v rune, ok bool) {
 	return v, true
 }
 
-// digit returns the value of a hexadecimal digit, -1 if it is none.
+// digit returns the value of a hexadecimal digit, or -1.
 func digit(c byte) rune {
 	switch {
 	case c >= '0' && c <= '9':

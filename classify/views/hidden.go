@@ -5,7 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// tag reports whether a character is a Unicode tag, the invisible twin of an ASCII character.
+// tag reports whether a character is a Unicode tag, the invisible counterpart of an ASCII
+// character.
 func tag(c rune) bool {
 	return c >= 0xE0000 && c <= 0xE007F
 }
@@ -15,12 +16,11 @@ func variation(c rune) bool {
 	return c >= 0xFE00 && c <= 0xFE0F || c >= 0xE0100 && c <= 0xE01EF
 }
 
-// minZeroBits is the least number of zero-width characters that are read as bits.
+// minZeroBits is the minimum number of zero-width characters that are read as bits.
 const minZeroBits = 32
 
-// smuggled returns the text that a run of invisible characters carries: ASCII in tags, bytes in
-// variation selectors (the n-th selector stands for byte n), bits in two kinds of zero-width
-// characters.
+// smuggled returns the text in a run of invisible characters: ASCII in tags, bytes in variation
+// selectors (the n-th selector represents byte n), bits in two kinds of zero-width characters.
 func smuggled(run string) (text string, ok bool) {
 	var tags, bytes []byte
 	var zeros []rune
@@ -47,7 +47,7 @@ func smuggled(run string) (text string, ok bool) {
 	return zeroBits(zeros)
 }
 
-// zeroBits reads two kinds of characters as zeros and ones, in both ways around.
+// zeroBits reads two kinds of characters as zeros and ones, in both assignments.
 func zeroBits(zeros []rune) (text string, ok bool) {
 	if len(zeros) < minZeroBits {
 		return "", false

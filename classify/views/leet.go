@@ -11,7 +11,7 @@ var leetOf = [256]byte{
 	'@': 'a', '$': 's', '|': 'i', '!': 'i',
 }
 
-// maxLeet is the longest word, in bytes, that is tried.
+// maxLeet is the maximum length of a word that is tried, in bytes.
 const maxLeet = 24
 
 // leet replaces words in leetspeak within a token.
@@ -39,8 +39,8 @@ func (r *reading) leet(start, end int) {
 	}
 }
 
-// weakLeet reports whether a word is leetspeak only in the company of other such words: short ones
-// and those that differ in their first or last character are often names, amounts or codes.
+// weakLeet reports whether a word only counts as leetspeak together with other such words: short
+// ones and those that differ in their first or last character are often names, amounts or codes.
 func weakLeet(word string) bool {
 	if len(word) <= 3 {
 		return true
@@ -63,9 +63,9 @@ func leetByte(c byte) bool {
 	return letterOf[c] != 0 || leetOf[c] != 0
 }
 
-// unleet gives the word that leetspeak spells. Only words of the lexicon count, with at least two
-// letters of their own, and what is left without a substitute at the start or the end must not be a
-// word itself: "item5" and "$table" are names, not disguises.
+// unleet returns the word spelled in leetspeak. Only words of the lexicon count, with at least two
+// letters of their own, and without a substitute at the start or the end the rest must not be a
+// word: "item5" and "$table" are names, not disguises.
 func unleet(word string) (plain string, ok bool) {
 	if len(word) < 3 || len(word) > maxLeet {
 		return "", false
@@ -82,10 +82,10 @@ func unleet(word string) (plain string, ok bool) {
 	return p.read(word)
 }
 
-// maxAmbiguous is the most characters of a word whose two readings are both tried.
+// maxAmbiguous is the maximum number of characters of a word for which two readings are tried.
 const maxAmbiguous = 3
 
-// profile says what a word in leetspeak is made of.
+// profile describes the characters of a word in leetspeak.
 type profile struct {
 	letters, substitutes int
 	first, last          int // first substitute, last letter
@@ -93,7 +93,7 @@ type profile struct {
 	choices              int // how many of ambiguous are set
 }
 
-// profileOf is not ok for words in camel case and for what is no leetspeak.
+// profileOf returns false for words in camel case and for words that are not leetspeak.
 func profileOf(word string) (p profile, ok bool) {
 	p.first = -1
 	small := false
@@ -124,7 +124,7 @@ func profileOf(word string) (p profile, ok bool) {
 	return p, true
 }
 
-// read puts letters in the place of the substitutes until a known word comes out.
+// read replaces the substitutes by letters until the result is a known word.
 func (p *profile) read(word string) (plain string, ok bool) {
 	var buf [maxLeet]byte
 	out := buf[:len(word)]

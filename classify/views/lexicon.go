@@ -23,18 +23,18 @@ var pairCosts string
 const (
 	pairSpace = 26
 	pairOther = 27
-	// maxCost is the highest mean pair cost of text. On rows of the training sets that the pairs
-	// were not counted on, 1 to 3 % of honest cuts of 16 characters lie above it and 99 % of random
-	// base64 of 24 characters as good as all; letters drawn at random lie below it in 7 % at 16
-	// characters and in under 1 % at 24.
+	// maxCost is the maximum mean pair cost of text. On rows of the training sets that the pairs
+	// were not counted on, 1 to 3 % of ordinary sequences of 16 characters are above it and
+	// practically all (99 %) of random base64 of 24 characters; random letters are below it in 7 %
+	// at 16 characters and in under 1 % at 24.
 	maxCost = 58
-	// minLetters is the least share of letters and spaces among the characters of text.
+	// minLetters is the minimum share of letters and spaces among the characters of text.
 	minLetters = 0.7
-	// minText is the shortest payload, in bytes, that counts as text by its pairs alone.
+	// minText is the minimum length of a payload, in bytes, that counts as text by its pairs alone.
 	minText = 12
 )
 
-// hashStart and hashStep make up the hash of a word: h = (h + letter) * hashStep, from hashStart.
+// hashStart and hashStep define the hash of a word: h = (h + letter) * hashStep, from hashStart.
 const (
 	hashStart uint32 = 0x9e3779b9
 	hashStep  uint32 = 0x85ebca6b // odd, from the finaliser of MurmurHash3
@@ -43,9 +43,9 @@ const (
 // slots is the size of the lexicon's table, a power of two above twice the number of words.
 const slots = 1 << 14
 
-// lexicon is a set of words by their hashes, open addressing; 0 marks a free slot. Two of some
-// 6,500 words share a 32-bit hash with a chance of one in 200, and a stranger that does is
-// harmless.
+// lexicon is a set of words by their hashes, with open addressing; 0 marks a free slot. Two of some
+// 6,500 words share a 32-bit hash with a probability of one in 200, and an unknown word with the
+// hash of a known one is harmless.
 type lexicon [slots]uint32
 
 // lexiconWords is the set of wordList.
@@ -91,7 +91,7 @@ func hashWord(word string) uint32 {
 	return h
 }
 
-// known reports whether a word of ASCII letters is in the lexicon, as it is or without a common
+// known reports whether a word of ASCII letters is in the lexicon, as written or without a common
 // ending.
 func known(word string) bool {
 	if lexiconWords.has(hashWord(word)) {
@@ -107,9 +107,9 @@ func known(word string) bool {
 	return false
 }
 
-// isText reports whether a decoded payload is something that a person or a model could read:
-// valid UTF-8 without control characters, mostly letters, with the letter pairs of Latin-script
-// languages or mostly in another script.
+// isText reports whether a decoded payload is readable text: valid UTF-8 without control
+// characters, mostly letters, with the letter pairs of Latin-script languages or mostly in another
+// script.
 func isText(s string) bool {
 	if len(s) < 4 || !utf8.ValidString(s) {
 		return false
@@ -142,7 +142,7 @@ func isText(s string) bool {
 	return len(s) >= minText && meanCost(s) <= maxCost
 }
 
-// allKnown reports whether at least 4 letters in 5 belong to words of the lexicon of 3 letters or
+// allKnown reports whether at least 4 of 5 letters belong to words of the lexicon of 3 letters or
 // more, and there are at least 4 such letters.
 func allKnown(s string) bool {
 	letters, hit := 0, 0
@@ -175,7 +175,7 @@ func hasWord(s string) bool {
 	return false
 }
 
-// meanCost is the mean cost of the letter pairs of a text, a space before it and after it.
+// meanCost returns the mean cost of the letter pairs of a text, with a space before and after it.
 func meanCost(s string) float64 {
 	sum, n, before := 0, 0, pairSpace
 	add := func(class int) {
@@ -190,7 +190,7 @@ func meanCost(s string) float64 {
 		case r == ' ' || r == '\n' || r == '\t' || r == '\r':
 			add(pairSpace)
 		case r >= utf8.RuneSelf && unicode.IsLetter(r):
-			// An accented letter: the pairs were counted without accents, so it is left out.
+			// An accented letter is left out, because the pairs were counted without accents.
 		default:
 			add(pairOther)
 		}
@@ -199,16 +199,16 @@ func meanCost(s string) float64 {
 	return float64(sum) / float64(n)
 }
 
-// maxWord is the longest word, in letters, that segment looks for.
+// maxWord is the maximum length of a word, in letters, for segment.
 const maxWord = 16
 
-// Prices of a word, of a word of one or two letters, which turn up in anything, and of a letter
-// that belongs to no word: a split into long words is the cheapest.
+// Costs of a word, of a word of one or two letters, which occur by chance anywhere, and of a letter
+// outside of words. The cheapest split thus has long words.
 const wordPrice, shortPrice, strayPrice = 4, 14, 20
 
 // segment splits letters without spaces into words of the lexicon, so that as few letters as
-// possible belong to none and then as few words as possible are used. It returns the words
-// separated by spaces and the share of letters that belong to words of three letters or more.
+// possible are outside of words and then as few words as possible are used. It returns the words
+// separated by spaces and the share of letters in words of three letters or more.
 func segment(letters string) (words string, share float64) {
 	n := len(letters)
 	cost, from := make([]int, n+1), make([]int, n+1)
@@ -237,7 +237,7 @@ func segment(letters string) (words string, share float64) {
 	return joinSegments(letters, from)
 }
 
-// joinSegments reads the split off: from[i] is where the piece that ends at i starts.
+// joinSegments returns the result of the split: from[i] is the start of the piece that ends at i.
 func joinSegments(letters string, from []int) (words string, share float64) {
 	var cuts []int
 	for end := len(letters); end > 0; end = from[end] {

@@ -2,7 +2,7 @@ package views
 
 import "strings"
 
-// minNumbers is the least length of a list of character codes.
+// minNumbers is the minimum length of a list of character codes.
 const minNumbers = 6
 
 // numbers decodes a list of character codes that starts at byte start: "105 103 110", "69 67 6e",
@@ -18,7 +18,7 @@ func (r *reading) numbers(start int) {
 	if len(list) < minNumbers {
 		return
 	}
-	// Whether it is text or not, no number in it starts another list.
+	// Whether or not it is text, no number in it starts another list.
 	r.done = stop
 	for _, base := range [...]int{10, 2, 16, 8} {
 		raw, ok := codes(list, base)
@@ -33,7 +33,7 @@ func (r *reading) numbers(start int) {
 }
 
 // numberList splits the numbers from byte i on, with one or two separators between them, and
-// returns where the last one ends.
+// returns the end of the last one.
 func (r *reading) numberList(i int) (list []string, stop int) {
 	text := r.text
 	for i < len(text) {
@@ -59,7 +59,7 @@ func (r *reading) numberList(i int) (list []string, stop int) {
 	return list, stop
 }
 
-// codes reads the numbers in a base, if all of them are bytes written with the usual number of
+// codes parses the numbers in a base, if all of them are bytes written with the usual number of
 // digits.
 func codes(list []string, base int) (raw []byte, ok bool) {
 	for _, s := range list {
@@ -86,12 +86,12 @@ func codes(list []string, base int) (raw []byte, ok bool) {
 	return raw, true
 }
 
-// morseRun is a row of tokens of dots and dashes.
+// morseRun is a sequence of tokens of dots and dashes.
 type morseRun struct {
 	start, stop, count int
 }
 
-// minMorse is the least number of signs that are decoded.
+// minMorse is the minimum number of signs that are decoded.
 const minMorse = 5
 
 func isMorse(token string) bool {

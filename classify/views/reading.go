@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Classes of bytes, as bits, so that the classes of a token are the OR of those of its bytes.
+// Classes of bytes, as bits, so that the class set of a token is the OR over its bytes.
 const (
 	isLetter  uint8 = 1 << iota // ASCII letters
 	isUpper                     // capital ones
 	isDigit                     // 0-9
-	isMark                      // punctuation that ends or joins words and never spells letters
-	isSymbol                    // what can be part of an encoding, an escape or leetspeak
+	isMark                      // punctuation that ends or joins words and never replaces letters
+	isSymbol                    // characters that occur in encodings, escapes or leetspeak
 	isForeign                   // bytes of characters beyond ASCII
 	isSpace                     // white space, which ends a token
 )
@@ -46,27 +46,27 @@ type edit struct {
 	with       string
 }
 
-// reading is one pass over a text in tokens, that is runs without white space. It collects what
-// can be undone in place and what is encoded; most tokens are plain words and cost one look-up.
+// reading is one pass over a text by tokens, that is, runs without white space. It collects edits
+// for disguises and decoded payloads; most tokens are plain words and cost one look-up.
 type reading struct {
 	text     string
 	edits    []edit
-	weak     []edit // edits that count when there are others of their kind
-	leets    int    // words in leetspeak among the edits
+	weak     []edit // edits that only count together with others of their kind
+	leets    int    // number of leetspeak words among the edits
 	payloads []string
-	escapes  bool // an edit has put characters where escapes were
-	depth    int  // layers of encoding around the text
-	done     int  // what lies before has been decoded and is not looked at again
+	escapes  bool // an edit has replaced escapes by characters
+	depth    int  // number of layers of encoding around the text
+	done     int  // text before this offset has been decoded and is not examined again
 
 	plain   cipherRun
 	singles singleRun
 	morse   morseRun
 }
 
-// longToken is the length from which tokens are searched for runs of base64 and its kin.
+// longToken is the length from which tokens are searched for base64 and similar encodings.
 const longToken = 8
 
-// run reads the text.
+// run processes the text.
 func (r *reading) run() {
 	text := r.text
 	for i := 0; i < len(text); {
@@ -100,11 +100,11 @@ func (r *reading) run() {
 	r.endLine()
 }
 
-// longLetters is the length from which a token of small letters is taken for something else than a
-// word.
+// longLetters is the length from which a token of lower-case letters is treated as something other
+// than a word.
 const longLetters = 16
 
-// word takes a token of ASCII letters with the given hash.
+// word processes a token of ASCII letters with the given hash.
 func (r *reading) word(start, end int, h uint32) {
 	if end-start == 1 {
 		r.singles.add(r, start, end)
@@ -122,7 +122,7 @@ func (r *reading) word(start, end int, h uint32) {
 	}
 }
 
-// other takes a token that is not made of ASCII letters alone.
+// other processes a token that does not consist of ASCII letters alone.
 func (r *reading) other(start, end int, all uint8) {
 	if start < r.done {
 		return
@@ -151,7 +151,7 @@ func (r *reading) other(start, end int, all uint8) {
 	}
 }
 
-// bare takes a token without letters: numbers, Morse code, punctuation.
+// bare processes a token without letters: numbers, Morse code, punctuation.
 func (r *reading) bare(start, end int, all uint8) {
 	from, to := unquoted(r.text, start, end)
 	switch {
@@ -160,7 +160,7 @@ func (r *reading) bare(start, end int, all uint8) {
 	case all&isDigit != 0:
 		r.morse.end(r)
 		if end-start == 1 {
-			r.singles.add(r, start, end) // leetspeak spaced out has digits among its letters
+			r.singles.add(r, start, end) // spaced-out leetspeak has digits among its letters
 			return
 		}
 		r.singles.end(r)
@@ -170,7 +170,7 @@ func (r *reading) bare(start, end int, all uint8) {
 	}
 }
 
-// token looks into a token for what needs no neighbours.
+// token searches a token for disguises that need no neighbours.
 func (r *reading) token(start, end int, all uint8) {
 	if all&isSymbol != 0 && r.escaped(start, end) {
 		return
@@ -195,16 +195,16 @@ func (r *reading) token(start, end int, all uint8) {
 	}
 }
 
-// endLine ends the runs that stay within a line.
+// endLine ends the runs that are limited to a line.
 func (r *reading) endLine() {
 	r.plain.end(r)
 	r.singles.endLine(r)
 }
 
-// minWeak weak edits make up for a strong one.
+// minWeak weak edits count like a strong one.
 const minWeak = 3
 
-// edited returns the text with the edits made.
+// edited returns the text with the edits applied.
 func (r *reading) edited() string {
 	r.singles.end(r)
 	r.morse.end(r)
@@ -220,7 +220,7 @@ func (r *reading) edited() string {
 	at := 0
 	for _, e := range r.edits {
 		if e.start < at {
-			continue // inside of one that was made
+			continue // inside an edit already applied
 		}
 		b.WriteString(r.text[at:e.start])
 		b.WriteString(e.with)
@@ -257,7 +257,7 @@ func unquoted(text string, start, end int) (from, to int) {
 	return start, end
 }
 
-// onlyLetters reports whether a token is made of ASCII letters, at least one.
+// onlyLetters reports whether a token consists of ASCII letters, at least one.
 func onlyLetters(token string) bool {
 	for i := range len(token) {
 		if letterOf[token[i]] == 0 {

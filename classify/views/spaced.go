@@ -7,18 +7,18 @@ import (
 )
 
 const (
-	// minSingles is the least number of letters with gaps between them that may be words in
-	// disguise.
+	// minSingles is the minimum number of letters with gaps between them that may be disguised
+	// words.
 	minSingles = 5
 	// minForeignSingles is the same for letters beyond ASCII, for which there is no lexicon.
 	minForeignSingles = 6
-	// maxSingles is the most letters that are joined at once.
+	// maxSingles is the maximum number of letters joined at once.
 	maxSingles = 512
-	// minShare is the least share of letters that must turn out to belong to words.
+	// minShare is the minimum share of letters that must belong to words.
 	minShare = 0.7
 )
 
-// singleRun is a row of tokens of one letter each: "i g n o r e".
+// singleRun is a sequence of tokens of one letter each: "i g n o r e".
 type singleRun struct {
 	start, at int
 	count     int
@@ -26,7 +26,7 @@ type singleRun struct {
 	letters []byte
 	gaps    []int
 	line    bool
-	foreign int // letters beyond ASCII
+	foreign int // number of letters beyond ASCII
 }
 
 // single reports whether a token is one letter or digit.
@@ -64,7 +64,7 @@ func (s *singleRun) add(r *reading, start, end int) {
 	s.at = end
 }
 
-// endLine notes that the row goes on in the next line, if it does.
+// endLine marks that the run may continue on the next line.
 func (s *singleRun) endLine(r *reading) {
 	if s.line {
 		s.end(r) // an empty line
@@ -72,7 +72,7 @@ func (s *singleRun) endLine(r *reading) {
 	s.line = s.count > 0
 }
 
-// end joins the row if that gives words.
+// end joins the run if that results in words.
 func (s *singleRun) end(r *reading) {
 	if s.count == 0 {
 		return
@@ -95,8 +95,8 @@ func (s *singleRun) end(r *reading) {
 	}
 }
 
-// joined puts letters together to words. A gap wider than the usual one ends a word; where there is
-// none, read tells the words apart; it also tells what share of the letters belongs to words.
+// joined joins letters to words. A gap wider than the usual one ends a word; without such gaps,
+// read splits the words. read also returns the share of letters in words.
 func joined(letters []byte, gaps []int, read func(string) (string, float64)) (words string, ok bool) {
 	usual := 0
 	for _, g := range gaps[1:] {
@@ -123,19 +123,20 @@ func joined(letters []byte, gaps []int, read func(string) (string, float64)) (wo
 	return b.String(), inWords >= minShare*float64(total)
 }
 
-// spelledForeign takes letters beyond ASCII for the word that they are.
+// spelledForeign returns letters beyond ASCII as one word.
 func spelledForeign(letters string) (words string, share float64) {
 	words, _ = normalise(letters)
 	return words, 1
 }
 
-// spelled gives the words in a row of letters and digits, and how much of it belongs to words.
+// spelled returns the words in a sequence of letters and digits, and the share of it that belongs
+// to words.
 func spelled(letters string) (words string, share float64) {
 	if plain, ok := unleet(letters); ok {
 		return plain, 1
 	}
 	if !onlyLetters(letters) {
-		// Digits in the place of letters.
+		// Digits used as letters.
 		buf := []byte(letters)
 		for i, c := range buf {
 			if leetOf[c] != 0 {
@@ -153,7 +154,7 @@ func spelled(letters string) (words string, share float64) {
 	return segment(letters)
 }
 
-// dotted joins letters with punctuation between them within a token: "i.g.n.o.r.e", "i-g-n-o-r-e".
+// dotted joins letters separated by punctuation within a token: "i.g.n.o.r.e", "i-g-n-o-r-e".
 func (r *reading) dotted(start, end int) {
 	for i := start; i < end; {
 		if i > start && classOf[r.text[i-1]]&(isLetter|isDigit|isForeign) != 0 {
@@ -192,8 +193,8 @@ func (r *reading) join(start, stop int, foreign bool) {
 	}
 }
 
-// separated finds the end of a row of single letters, each followed by the same separator, that
-// starts at i.
+// separated returns the end of a sequence of single letters, each followed by the same separator,
+// that starts at i.
 func separated(text string, i, end int) (stop, count int, foreign bool) {
 	separator := byte(0)
 	for stop = i; i < end; {
@@ -203,7 +204,7 @@ func separated(text string, i, end int) (stop, count int, foreign bool) {
 		}
 		next := i + n
 		if next < end && (letterOf[text[next]] != 0 || text[next] >= utf8.RuneSelf || classOf[text[next]] == isDigit) {
-			// Two letters in a row: the row ended with the letter before.
+			// Two letters in a row: the sequence ended with the previous letter.
 			return stop, count, foreign
 		}
 		count, stop = count+1, next

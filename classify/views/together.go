@@ -1,16 +1,16 @@
 package views
 
-// Limits of words that are written without spaces between them.
+// Limits for words written without spaces.
 const (
-	minTogether      = longLetters // letters of a token that is looked at
-	togetherPart     = 2048        // letters that are split at once
-	minTogetherShare = 0.9         // of the letters that belong to words of three letters or more
+	minTogether      = longLetters // minimum number of letters of a token
+	togetherPart     = 2048        // number of letters split at once
+	minTogetherShare = 0.9         // minimum share of letters in words of three letters or more
 )
 
-// together puts the spaces back into words that are written as one, such as
-// "ignoreallpreviousinstructions". Long words of other languages are left alone, because hardly any
-// of them is a chain of words of the lexicon. A tokenizer makes one unknown piece of a very long
-// word, so a model would see nothing of it.
+// together inserts the spaces into words that are written as one, such as
+// "ignoreallpreviousinstructions". Long words of other languages are not changed, because hardly
+// any of them is a chain of words of the lexicon. A tokenizer turns a very long word into one
+// unknown token, so that a model would not see its content.
 func (r *reading) together(start, end int) {
 	for from := start; from < end; {
 		to := min(from+togetherPart, end)

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// normalise undoes disguises made of characters beyond ASCII and returns the payloads hidden in
-// characters without a shape. Text in ASCII comes back as it is.
+// normalise undoes disguises that use characters beyond ASCII and returns the payloads hidden in
+// invisible characters. ASCII text is returned unchanged.
 func normalise(text string) (normal string, hidden []string) {
 	n := normaliser{text: text}
 	for i := nextForeign(text, 0); i < len(text); i = nextForeign(text, i) {
@@ -31,15 +31,16 @@ func normalise(text string) (normal string, hidden []string) {
 	return normal, n.hidden
 }
 
-// normaliser rewrites a text from left to right; what lies before written is in b already.
+// normaliser rewrites a text from left to right; b contains the result for everything before
+// written.
 type normaliser struct {
 	text     string
 	b        strings.Builder
 	written  int
 	hidden   []string
-	turnedTo int // end of the last line that was turned around
-	splits   int // words that invisible characters were taken out of
-	strays   int // invisible characters that were left between words
+	turnedTo int // end of the last line that was rotated
+	splits   int // number of words from which invisible characters were removed
+	strays   int // number of invisible characters left between words
 }
 
 // nextForeign returns the offset of the first byte beyond ASCII from i on.
@@ -50,14 +51,14 @@ func nextForeign(text string, i int) int {
 	return i
 }
 
-// replace puts with in the place of text[start:end].
+// replace replaces text[start:end] by with.
 func (n *normaliser) replace(start, end int, with string) {
 	n.b.WriteString(n.text[n.written:start])
 	n.b.WriteString(with)
 	n.written = end
 }
 
-// step handles the character at i, the first one beyond ASCII, and returns where to go on.
+// step processes the character at i, the first one beyond ASCII, and returns where to continue.
 func (n *normaliser) step(i int) int {
 	c, size := utf8.DecodeRuneInString(n.text[i:])
 	switch kind := kindOf(c); {
@@ -66,7 +67,7 @@ func (n *normaliser) step(i int) int {
 	case kind == kindIgnorable && (i == n.written || letterOf[n.text[i-1]] == 0 || n.endsWord(i, c)):
 		return n.invisible(i)
 	}
-	// The whole word around it, back to what was settled before.
+	// The whole word around it, back to the end of what has been processed.
 	start := i
 	for start > n.written && (classOf[n.text[start-1]]&(isLetter|isDigit) != 0) {
 		start--
@@ -101,21 +102,21 @@ func (n *normaliser) step(i int) int {
 	return max(end, i+size)
 }
 
-// maxWordBytes bounds a word; what is longer is folded in parts.
+// maxWordBytes is the maximum length of a word; longer ones are folded in parts.
 const maxWordBytes = 512
 
-// maxStack is the most combining marks on one letter that any orthography uses.
+// maxStack is the maximum number of combining marks on one letter in any orthography.
 const maxStack = 2
 
-// minRaised is the least number of superscripts, subscripts or mathematical letters that may be a
+// minRaised is the minimum number of superscripts, subscripts or mathematical letters that may be a
 // word.
 const minRaised = 3
 
-// minSplit is the least number of letters of a word that invisible characters hide.
+// minSplit is the minimum number of letters of a word in which invisible characters count as
+// hidden.
 const minSplit = 3
 
-// minOperators is the least number of invisible operators in a word of Latin letters that no
-// formula has.
+// minOperators is a number of invisible operators in a word of Latin letters that no formula has.
 const minOperators = 4
 
 // operator reports whether a character is an invisible sign of mathematics, such as a
@@ -124,15 +125,17 @@ func operator(c rune) bool {
 	return c >= 0x2061 && c <= 0x2064
 }
 
-// word counts what a word is made of.
+// word counts the kinds of characters in a word.
 type word struct {
-	latin, extended, others int // ASCII letters, further Latin ones, letters of scripts with look-alikes
-	compat, raised          int // letters in other shapes, those of them above or below the line
-	operators               int // invisible signs of mathematics, which formulas have between letters
-	wide, ignorable         int // full-width letters and digits, characters without a shape
-	marks, stack, highest   int // combining marks, those on this letter, most on one
-	overlays                int
-	turned                  int
+	// ASCII letters, further Latin ones, letters of scripts with look-alikes
+	latin, extended, others int
+	// variants of letters, and those of them that are superscript or subscript
+	compat, raised        int
+	operators             int // invisible signs of mathematics, which formulas have between letters
+	wide, ignorable       int // full-width letters and digits, invisible characters
+	marks, stack, highest int // combining marks, those on this letter, maximum on one letter
+	overlays              int
+	turned                int
 }
 
 func (w *word) take(c rune, kind kind) {
@@ -176,8 +179,8 @@ func (w *word) take(c rune, kind kind) {
 	}
 }
 
-// plain reports whether a word has nothing to undo: Latin letters, with accents as orthographies
-// use them.
+// plain reports whether a word has nothing to undo: Latin letters, with accents as used in
+// orthographies.
 func (w *word) plain() bool {
 	if w.others > 0 || w.noisy() {
 		return false
@@ -187,12 +190,13 @@ func (w *word) plain() bool {
 		return false
 	}
 	if w.compat == w.raised || w.compat == letters {
-		return w.compat < minRaised // an index, an exponent, a symbol of mathematics
+		return w.compat < minRaised // an index, an exponent, a mathematical symbol
 	}
 	return w.compat == 0
 }
 
-// foreign reports whether a word is all in scripts with look-alikes and has nothing else to undo.
+// foreign reports whether a word is entirely in scripts with look-alikes and has nothing else to
+// undo.
 func (w *word) foreign() bool {
 	return w.latin+w.extended+w.compat+w.ignorable == 0 && !w.noisy()
 }
@@ -209,12 +213,12 @@ func (n *normaliser) looksLatin(start, end int) bool {
 	return true
 }
 
-// noisy reports whether the combining marks of a word are there to disturb.
+// noisy reports whether the combining marks of a word only serve to obscure it.
 func (w *word) noisy() bool {
 	return w.overlays > 0 || w.highest > maxStack || w.marks >= 3 && w.latin > 0 && w.marks >= w.latin+w.extended
 }
 
-// fold returns what the word text[start:end] is without its disguise. ok is false if it has none.
+// fold returns the word text[start:end] without its disguise. ok is false if it has none.
 func (n *normaliser) fold(start, end int, w *word) (folded string, ok bool) {
 	raw := n.text[start:end]
 	var buf [maxWordBytes]byte
@@ -248,13 +252,13 @@ func (n *normaliser) fold(start, end int, w *word) (folded string, ok bool) {
 	return folded, folded != raw
 }
 
-// wideWord reports whether full-width letters spell a word. Japanese writes numbers, initials and
-// abbreviations with them.
+// wideWord reports whether full-width letters spell a word. Japanese uses them for numbers,
+// initials and abbreviations.
 func wideWord(s string) bool {
 	return len(s) >= 3 && onlyLetters(s) && known(s) || len(s) >= 5 && strings.ToUpper(s) != s
 }
 
-// appendCompat appends the letters that a compatibility character stands for.
+// appendCompat appends the letters that a compatibility character represents.
 func appendCompat(dst []byte, c rune) []byte {
 	if small, ok := smallCapitals[c]; ok {
 		return append(dst, small)
@@ -272,9 +276,9 @@ func appendCompat(dst []byte, c rune) []byte {
 }
 
 // alike returns the Latin reading of a word with letters that look Latin. A word that mixes scripts
-// is read so when all its letters have a Latin look and the result is long or known; a word of one
-// script only when the result is a known word, all letters look exactly alike, and no other letter
-// of that script that looks different is near, as there would be in honest text.
+// is read so if all its letters have a Latin look and the result is long or known. A word of one
+// script is read so only if the result is a known word, all letters look identical, and no other
+// letter of that script that looks different is near, as there would be in ordinary text.
 func (n *normaliser) alike(start, end int, s string) (latin string, ok bool) {
 	var buf [maxWordBytes]byte
 	out := buf[:0]
@@ -335,10 +339,10 @@ func (n *normaliser) disguised(start, end, letters int, m mix) bool {
 	return m.known && letters == 3 || m.exact && letters >= 5 || m.known && letters == 2 && !n.honest(start, end)
 }
 
-// neighbourhood is how far, in bytes, honest looks for letters of a script.
+// neighbourhood is the distance, in bytes, within which honest searches for letters of a script.
 const neighbourhood = 96
 
-// honest reports whether letters that have no Latin look stand near text[start:end], outside of it.
+// honest reports whether letters without a Latin look occur near text[start:end], outside of it.
 func (n *normaliser) honest(start, end int) bool {
 	from := max(start-neighbourhood, 0)
 	for from < start && !utf8.RuneStart(n.text[from]) {
@@ -357,12 +361,12 @@ func (n *normaliser) honest(start, end int) bool {
 	return false
 }
 
-// minSplits words with invisible characters in them show that those between words are no
-// typesetting.
+// minSplits is the number of words containing invisible characters from which those between words
+// are not typesetting either.
 const minSplits = 2
 
-// endsWord reports whether an invisible character at i belongs between words and not into one:
-// hidden data, which invisible handles, and the joiners of scripts that need them.
+// endsWord reports whether an invisible character at i belongs between words rather than into one:
+// hidden data, which invisible processes, and the joiners of scripts that need them.
 func (n *normaliser) endsWord(i int, c rune) bool {
 	if tag(c) || variation(c) || longRun(n.text[i:]) {
 		return true
@@ -386,8 +390,8 @@ func longRun(text string) bool {
 	return true
 }
 
-// invisible handles the invisible characters from i on, outside of words, and returns where to go
-// on.
+// invisible processes the invisible characters from i on, outside of words, and returns where to
+// continue.
 func (n *normaliser) invisible(i int) int {
 	end, first, count := i, rune(0), 0
 	for end < len(n.text) {
@@ -422,22 +426,22 @@ func (n *normaliser) invisible(i int) int {
 	return end
 }
 
-// turnsText reports whether a run has controls that change the direction of text.
+// turnsText reports whether a run contains controls that change the direction of text.
 func turnsText(run string) bool {
 	return strings.ContainsFunc(run, func(c rune) bool { return c >= 0x202A && c <= 0x202E || c >= 0x2066 && c <= 0x2069 })
 }
 
-// minInvisible is the least number of invisible characters in a row that no typesetting leaves.
+// minInvisible is a number of consecutive invisible characters that typesetting never produces.
 const minInvisible = 8
 
-// joins reports whether joiners and variation selectors are at home after a character: symbols,
+// joins reports whether joiners and variation selectors are legitimate after a character: symbols,
 // ideographs, scripts with contextual shapes.
 func joins(c rune) bool {
 	return c == '#' || c == '*' || c >= '0' && c <= '9' || c >= 0x590 && c < 0x1100 || c >= 0x1780 && c < 0x1900 ||
 		c >= 0x2100 && !unicode.IsSpace(c) && !tag(c) && !variation(c) && c != utf8.RuneError || c == 0xA9 || c == 0xAE
 }
 
-// turn reads the line around byte i upside down and keeps what is text.
+// turn reads the line around byte i rotated by 180 degrees and keeps the result if it is text.
 func (n *normaliser) turn(i int) {
 	if i < n.turnedTo {
 		return
