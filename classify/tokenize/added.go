@@ -5,7 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// addedToken is one entry of added_tokens: text that becomes one token before the model sees it.
+// addedToken is one entry of added_tokens: text that becomes one token before the model processes
+// it.
 type addedToken struct {
 	ID         int32  `json:"id"`
 	Content    string `json:"content"`
@@ -16,13 +17,13 @@ type addedToken struct {
 	Special    bool   `json:"special"`
 }
 
-// addedTokens finds added tokens, leftmost and longest first.
+// addedTokens finds added tokens: the leftmost first, then the longest.
 type addedTokens struct {
 	tokens []addedToken
-	trie   *trie // content to index in tokens; nil when there are none
+	trie   *trie // from content to index in tokens; nil if there are none
 }
 
-// match is an added token found at bytes [from,to), with the white space that it swallows.
+// match is an added token found at bytes [from,to), including the white space that it swallows.
 type match struct {
 	id       int32
 	from, to int
@@ -61,7 +62,7 @@ func (a *addedTokens) next(text string, last, at int) (match, bool) {
 		token := &a.tokens[index]
 		from, to := at, at+n
 		if token.SingleWord && !standsAlone(text, from, to) {
-			at = to // as in the reference: a refused match is passed over whole
+			at = to // as in the reference: a refused match is skipped as a whole
 			continue
 		}
 		if token.LStrip {

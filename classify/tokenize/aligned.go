@@ -5,24 +5,25 @@ import (
 	"unicode/utf8"
 )
 
-// aligned is text that knows which input each of its bytes came from. It is valid UTF-8. Where the
-// text is a copy of the input, one run describes any length of it, so text that no step changed
-// costs nothing, and a character that becomes many costs one run.
+// aligned is text that records the origin of each of its bytes in the input. It is valid UTF-8.
+// Where the text is a copy of the input, a single run describes any length of it, so that unchanged
+// text costs nothing, and a character that is expanded to many costs one run.
 type aligned struct {
 	b    []byte
 	runs []run // by at; runs[0].at is 0 unless b is empty
 }
 
-// run says where the bytes from b[at] up to the next run came from.
+// run describes the origin of the bytes from b[at] up to the next run.
 type run struct {
 	at   int32 // in b
 	from int32 // in the input
-	// size > 0: every byte stands for the input [from,from+size). 0: the run copies the input
-	// from byte from on, as far as lengths go, and a byte stands for the character around it.
+	// size > 0: every byte represents the input [from,from+size). 0: the run copies the input from
+	// byte from on, as far as lengths go, and a byte represents the character around it.
 	size int32
 }
 
-// place is a position in the runs of an aligned text that was looked up last; neighbours are cheap.
+// place is the position in the runs of an aligned text that was looked up last; looking up
+// neighbours is cheap.
 type place int
 
 func (a *aligned) reset() { a.b, a.runs = a.b[:0], a.runs[:0] }
@@ -41,7 +42,8 @@ func room[T any](s []T, n int) []T {
 	return append(make([]T, 0, len(s)+n), s...)
 }
 
-// atLeast is room for slices that serve many words: one that has to move at least doubles.
+// atLeast is room for slices that are reused for many words: if one has to move, it at least
+// doubles.
 func atLeast[T any](s []T, n int) []T {
 	if cap(s)-len(s) >= n {
 		return s
@@ -57,8 +59,8 @@ func push[T any](s []T, v T) []T {
 	return append(s, v)
 }
 
-// forecast is how many more elements n of them need room for, when they stand for done of total
-// bytes: the rest at the same rate, once there are enough to trust the rate.
+// forecast returns how many more elements to make room for, if n of them were needed for done of
+// total bytes: the rest at the same rate, once there are enough to rely on it.
 func forecast(n, done, total int) int {
 	const trusted = 1 << 13
 	rest := int(int64(n) * int64(total-done) / int64(max(done, 1)))
@@ -68,7 +70,7 @@ func forecast(n, done, total int) int {
 	return max(rest+rest/64, n/4) + 64
 }
 
-// expect makes room for a character of a step that has written done of total bytes of its source.
+// expect makes room for a character of a step that has processed done of total bytes of its source.
 func (a *aligned) expect(done, total int) {
 	const character = 64 // no decomposition is longer
 	if cap(a.b)-len(a.b) < character {
@@ -92,7 +94,7 @@ func (a *aligned) seek(i int, p *place) *run {
 	return &a.runs[k]
 }
 
-// origin is the input [from,to) that byte i came from.
+// origin returns the input range [from,to) of byte i.
 func (a *aligned) origin(i int, p *place) (from, to int32) {
 	r := a.seek(i, p)
 	if r.size > 0 {
@@ -154,7 +156,7 @@ func (a *aligned) copy(src *aligned, from, to int, p *place) {
 	}
 }
 
-// follow says that the bytes to come copy the input from byte from on.
+// follow marks the next bytes as a copy of the input from byte from on.
 func (a *aligned) follow(from int32) {
 	at := int32(len(a.b))
 	if n := len(a.runs); n > 0 {
@@ -165,7 +167,7 @@ func (a *aligned) follow(from int32) {
 	a.runs = push(a.runs, run{at, from, 0})
 }
 
-// emit says that the bytes to come emit for the size input bytes at from.
+// emit marks the next bytes as representing the size input bytes at from.
 func (a *aligned) emit(from, size int32) {
 	if n := len(a.runs); n > 0 {
 		if last := &a.runs[n-1]; last.from == from && last.size == size {

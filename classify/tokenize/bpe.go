@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// bpe merges neighbouring symbols, best rank first. The symbols of a word are its bytes
+// bpe merges neighbouring symbols, lowest rank first. The symbols of a word are its bytes
 // (byte-level models) or its characters.
 type bpe struct {
 	vocab        map[string]int32
@@ -20,8 +20,8 @@ type bpe struct {
 	byteFallback bool
 	fuseUnknown  bool
 	cuts         bool  // no merge joins text to a mark after it, so text may be cut before marks
-	wholeWords   bool  // a word that is in the vocabulary is not merged
-	unknown      int32 // -1 when the model has none: what is not known is dropped
+	wholeWords   bool  // a word in the vocabulary is not merged
+	unknown      int32 // -1 if the model has none: unknown text is then dropped
 	size         int   // one more than the highest id
 	cache        wordCache
 }
@@ -29,13 +29,14 @@ type bpe struct {
 // spaceMark stands for a space in the vocabularies of SentencePiece.
 const spaceMark = "\u2581"
 
-// merged is what a pair of symbols becomes and how early.
+// merged is the result of merging a pair of symbols, and its rank.
 type merged struct{ rank, id int32 }
 
 // symbol is a node of the list of symbols of one word; its text is word[from:to].
 type symbol struct {
 	id, from, to, prev, next int32
-	rank, whole              int32 // of the merge with the next symbol, and what it gives; rank is -1 when there is none
+	// rank and result of the merge with the next symbol; rank is -1 if there is none
+	rank, whole int32
 }
 
 func pair(left, right int32) uint64 { return uint64(uint32(left))<<32 | uint64(uint32(right)) }
@@ -98,7 +99,7 @@ func dropHidden(vocab map[string]int32, hidden map[int32]bool) {
 	}
 }
 
-// readMerges accepts both spellings: ["a b", ...] and [["a", "b"], ...].
+// readMerges accepts both formats: ["a b", ...] and [["a", "b"], ...].
 func (m *bpe) readMerges(raw json.RawMessage) error {
 	var pairs [][]string
 	if err := json.Unmarshal(raw, &pairs); err != nil {
@@ -125,7 +126,8 @@ func (m *bpe) readMerges(raw json.RawMessage) error {
 		if !okLeft || !okRight || !okWhole {
 			return fmt.Errorf("model.merges[%d]: %q %q or their union is not in the vocabulary", i, p[0], p[1])
 		}
-		m.merges[pair(left, right)] = merged{int32(i), whole} // of equal pairs the last holds, as in the reference
+		// of equal pairs the last applies, as in the reference
+		m.merges[pair(left, right)] = merged{int32(i), whole}
 	}
 	return nil
 }
@@ -141,8 +143,8 @@ func byteTokens(vocab map[string]int32) (ids [256]int32) {
 	return ids
 }
 
-// bytesOf translates a byte-level vocabulary, in which every byte is spelt as a printable
-// character (openai/gpt-2, src/encoder.py, bytes_to_unicode), to plain bytes.
+// bytesOf converts a byte-level vocabulary, in which every byte is written as a printable character
+// (openai/gpt-2, src/encoder.py, bytes_to_unicode), to plain bytes.
 func bytesOf(vocab map[string]int32) map[string]int32 {
 	spelt := make(map[rune]byte, 256)
 	extra := rune(256)
@@ -170,8 +172,8 @@ next:
 	return out
 }
 
-// split cuts a text of many words, as Gemma's files have it, into its words where that changes
-// nothing: they are short and often known already.
+// split cuts a text of many words, as Gemma's files produce, into its words if that does not change
+// the result: words are short and often cached.
 func (m *bpe) split(w *work, s span) {
 	for m.cuts && s.from < s.to {
 		at := s.from
@@ -228,8 +230,8 @@ func (m *bpe) merge(w *work, word []byte, base int32) {
 	}
 }
 
-// apply carries out a merge, unless an earlier one took a symbol of it, and returns the number
-// done.
+// apply carries out a merge, unless an earlier one has used one of its symbols, and returns the
+// number done.
 func (m *bpe) apply(w *work, order uint64) int {
 	s := w.symbols
 	pos := int32(order) // its low half
@@ -310,8 +312,8 @@ func allKnown(ids *[256]int32, b []byte) bool {
 }
 
 // pushMerge and popMerge keep w.heap a four-way heap of merges: the rank of the pair in the high
-// half, the position of its left symbol in the low one. Its paths are half as long as a binary
-// heap's; container/heap would box every element.
+// half, the position of its left symbol in the low one. Its paths are half as long as those of a
+// binary heap; container/heap would box every element.
 func pushMerge(w *work, order uint64) {
 	w.heap = push(w.heap, order)
 	h := w.heap

@@ -5,11 +5,11 @@ import (
 	"sync/atomic"
 )
 
-// cacheSlots bounds the memory of a word cache to some megabytes.
+// cacheSlots limits the memory of a word cache to some megabytes.
 const cacheSlots = 1 << 14
 
-// wordCache remembers the tokens of words. It is direct-mapped and lock-free: a word replaces
-// whatever shares its slot, so hostile text costs speed, never memory. The hash is seeded.
+// wordCache caches the tokens of words. It is direct-mapped and lock-free: a word replaces the
+// previous one in its slot, so adversarial text costs speed, never memory. The hash is seeded.
 type wordCache struct {
 	seed  maphash.Seed
 	slots []cacheSlot
@@ -28,11 +28,11 @@ func (c *wordCache) init() {
 	c.slots = make([]cacheSlot, cacheSlots)
 }
 
-// cachedWord is the longest word, in bytes, whose tokens are remembered.
+// cachedWord is the maximum length of a word, in bytes, whose tokens are cached.
 const cachedWord = 64
 
-// split appends the tokens of a word of w's text to w.pieces. What is not known yet, tokens finds:
-// it appends those of a word that begins at byte base.
+// split appends the tokens of a word of w's text to w.pieces. If the word is not cached, it calls
+// tokens, which appends the tokens of a word that begins at byte base.
 func (c *wordCache) split(w *work, s span, tokens func(w *work, word []byte, base int32)) {
 	word := w.text.b[s.from:s.to]
 	if len(word) > cachedWord {
@@ -51,7 +51,7 @@ func (c *wordCache) split(w *work, s span, tokens func(w *work, word []byte, bas
 	}
 }
 
-// get returns what is known about word, or nil, and the slot to put it.
+// get returns the cached tokens of word, or nil, and its slot.
 func (c *wordCache) get(word []byte) (*cachedPieces, *cacheSlot) {
 	slot := &c.slots[maphash.Bytes(c.seed, word)%cacheSlots]
 	if k := slot.p.Load(); k != nil && k.word == string(word) {

@@ -11,13 +11,14 @@ import (
 
 // charsMap is the normalization table of SentencePiece: a double-array trie in the layout of
 // Darts-clone (github.com/s-yata/darts-clone, include/darts.h) from strings to offsets in blob,
-// where the replacements stand, each ended by NUL.
+// which contains the NUL-terminated replacements.
 type charsMap struct {
 	units []uint32
 	blob  []byte
 }
 
-// longestKey is the longest grapheme cluster, in bytes, that the reference looks up as a whole.
+// longestKey is the maximum length of a grapheme cluster, in bytes, that the reference looks up as
+// a whole.
 const longestKey = 5
 
 func newCharsMap(encoded string) (*charsMap, error) {
@@ -42,8 +43,8 @@ func newCharsMap(encoded string) (*charsMap, error) {
 // unitOffset is the distance to the children of a unit.
 func unitOffset(u uint32) uint32 { return (u >> 10) << ((u & (1 << 9)) >> 6) }
 
-// lookup returns the replacement of the shortest key that is a prefix of s; the reference takes the
-// first of the matches that its trie reports, and that is the shortest.
+// lookup returns the replacement of the shortest key that is a prefix of s. The reference takes the
+// first match that its trie reports, which is the shortest.
 func (c *charsMap) lookup(s []byte) ([]byte, bool) {
 	id := unitOffset(c.units[0])
 	for _, b := range s {
@@ -82,7 +83,7 @@ func (c *charsMap) replacement(at uint32) ([]byte, bool) {
 	return rest, utf8.Valid(rest)
 }
 
-// step replaces whole grapheme clusters where the table knows them, single code points otherwise.
+// step replaces whole grapheme clusters if the table contains them, otherwise single code points.
 func (c *charsMap) step(w *work) {
 	dst, src := &w.spare, &w.text
 	dst.prepare(len(src.b))
@@ -126,8 +127,8 @@ func (c *charsMap) put(w *work, i, n int, p *place) {
 	spread(w, r, i, i+n, p)
 }
 
-// spread writes replacement in the place of [i,end). As in the reference, characters on both sides
-// belong together in order, and what is left over belongs to the last one.
+// spread replaces [i,end) by replacement. As in the reference, characters on both sides correspond
+// in order, and surplus ones belong to the last one.
 func spread(w *work, replacement []byte, i, end int, p *place) {
 	for len(replacement) > 0 {
 		from, to := w.text.origin(i, p)

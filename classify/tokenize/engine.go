@@ -2,19 +2,19 @@ package tokenize
 
 import "fmt"
 
-// Engine is what classification needs of a tokenizer. *Tokenizer is the native one. The methods are
-// safe for concurrent use and mean what those of Tokenizer say.
+// Engine is the interface of a tokenizer for classification. *Tokenizer is the native one. The
+// methods are safe for concurrent use and documented at those of Tokenizer.
 type Engine interface {
 	Rows
 	// Encode replaces the contents of e by the tokens of text, without special tokens.
 	Encode(text string, e *Encoding)
-	// Windows says which rows cover a long text.
+	// Windows returns the rows that cover a long text.
 	Windows(n, size, stride int) Windows
 	// VocabSize is one more than the highest id.
 	VocabSize() int
 }
 
-// Rows lays out what a model reads.
+// Rows lays out the input rows of a model.
 type Rows interface {
 	// AppendRow appends the row of one text.
 	AppendRow(dst []int64, ids []int32) []int64
@@ -31,19 +31,19 @@ var _ Engine = (*Tokenizer)(nil)
 // Native is the name of the engine of this package.
 const Native = "native"
 
-// ChunkBytes is how many bytes of a text every engine reads at once, at least.
+// ChunkBytes is the minimum number of bytes of a text that every engine reads at once.
 const ChunkBytes = 64 << 10
 
 // Alternative is an engine of another package, such as classify/tokenize/sugarme. This package does
-// not import them: who wants one hands it to Open.
+// not import them: a caller that uses one passes it to Open.
 type Alternative struct {
 	Name string
 	New  func(file []byte) (Engine, error)
 }
 
 // Open reads a tokenizer.json with the named engine: "native" or "" for the one of this package, or
-// the name of one of the alternatives. Of equal files the native engine is the same one, shared as
-// long as somebody uses it.
+// the name of one of the alternatives. The native engine for equal files is shared while it is in
+// use.
 func Open(engine string, file []byte, others ...Alternative) (Engine, error) {
 	if engine == "" || engine == Native {
 		return shared(file)
@@ -62,14 +62,14 @@ type WordToken struct {
 	Start, End int
 }
 
-// Splitter splits words in the place of the file's model. Split appends the tokens of word, which
-// is normalised and not empty, to dst, in order and without gaps that lose text. It must be safe
-// for concurrent use and keep neither argument.
+// Splitter splits words instead of the file's model. Split appends the tokens of word, which is
+// normalised and not empty, to dst, in order and without gaps that lose text. It must be safe for
+// concurrent use and must not retain either argument.
 type Splitter interface {
 	Split(word string, dst []WordToken) []WordToken
 }
 
-// foreign is a model that asks a Splitter. Hidden tokens become the unknown one.
+// foreign is a model that uses a Splitter. Hidden tokens become the unknown one.
 type foreign struct {
 	splitter Splitter
 	hidden   map[int32]bool

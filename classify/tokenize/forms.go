@@ -6,16 +6,17 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// normalForm applies a Unicode normalization form. Tables come from x/text; order and composition
-// are done here because x/text breaks up long runs of marks (Stream-Safe Text Format, UAX 15
-// section 13), which the reference does not, and because offsets have to follow every code point.
+// normalForm applies a Unicode normalization form. Tables come from x/text. Order and composition
+// are implemented here, because x/text breaks up long runs of marks (Stream-Safe Text Format, UAX
+// 15 section 13), which the reference does not, and because offsets have to be tracked for every
+// code point.
 type normalForm struct {
 	form       norm.Form
 	full       norm.Form       // the decomposition it starts with
 	composites map[uint64]rune // first and second code point to the composite; nil for NFD and NFKD
 }
 
-// point is a code point of a decomposition. It takes the place of 1-added input characters.
+// point is a code point of a decomposition. It replaces 1-added input characters.
 type point struct {
 	r     rune
 	added int32
@@ -29,7 +30,7 @@ const (
 	countS                             = 19 * countV * countT
 )
 
-// lastComposite bounds the code points that have canonical decompositions.
+// lastComposite is the last code point that has a canonical decomposition.
 const lastComposite = 0x2FA1D
 
 func newNormalForm(form norm.Form) *normalForm {
@@ -100,8 +101,8 @@ func (f *normalForm) step(w *work) {
 	w.flip()
 }
 
-// boundary returns the end of the segment that starts at i: no code point of one segment joins or
-// passes one of another.
+// boundary returns the end of the segment that starts at i: code points of different segments do
+// not compose or reorder.
 func (f *normalForm) boundary(b []byte, i int) int {
 	for {
 		_, n := utf8.DecodeRune(b[i:])
@@ -111,8 +112,9 @@ func (f *normalForm) boundary(b []byte, i int) int {
 	}
 }
 
-// joins reports whether what b starts with may compose with, or pass, what stands before it. The
-// tables say so of all but the halfwidth Hangul vowels, which decompose to vowels that compose.
+// joins reports whether the first character of b may compose with, or be reordered before,
+// preceding text. The tables cover all characters except the halfwidth Hangul vowels, which
+// decompose to vowels that compose.
 func (f *normalForm) joins(b []byte) bool {
 	if len(b) == 0 || b[0] < utf8.RuneSelf {
 		return false
@@ -210,7 +212,7 @@ func (f *normalForm) recompose(w *work) {
 	w.points = p[:n]
 }
 
-// write appends w.points to w.spare, which take the place of the text from byte i on.
+// write appends w.points to w.spare, in place of the text from byte i on.
 func write(w *work, i int, p *place) {
 	dst, src := &w.spare, &w.text
 	last := max(i-1, 0) // a byte of the character taken last, to which an added one belongs

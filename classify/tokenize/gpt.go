@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// runeClass is what the GPT-2 splitting rule distinguishes.
+// runeClass is a class of characters in the GPT-2 splitting rule.
 type runeClass uint8
 
 const (
@@ -91,8 +91,8 @@ func contraction(b []byte) int {
 	return 0
 }
 
-// The splitting rules of GPT-4 (openai/tiktoken, tiktoken_ext/openai_public.py, cl100k_base) as
-// Llama 3 and Qwen spell them; they differ in how many digits go together.
+// The splitting rules of GPT-4 (openai/tiktoken, tiktoken_ext/openai_public.py, cl100k_base) in the
+// form of Llama 3 and Qwen, which differ in the number of digits per word.
 const (
 	gpt4Head      = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|`
 	gpt4Tail      = `| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
@@ -100,7 +100,7 @@ const (
 	qwenPattern   = gpt4Head + `\p{N}` + gpt4Tail
 )
 
-// splitGPT4 scans the rule by hand: regexp allocates for every match and is ten times slower.
+// splitGPT4 implements the rule by hand: regexp allocates for every match and is ten times slower.
 func splitGPT4(digits int) func(w *work, s span) {
 	return func(w *work, s span) {
 		b := w.text.b[:s.to]
@@ -167,9 +167,9 @@ func lineBreaks(b []byte, n int) int {
 	return n
 }
 
-// whiteRun returns the length of the word that b, which starts with white space, starts with: up to
-// the last line break of the run; else all of it but the last character, which goes to the next
-// word.
+// whiteRun returns the length of the word at the start of b, which starts with white space: up to
+// the last line break of the run, else all of it except the last character, which belongs to the
+// next word.
 func whiteRun(b []byte) int {
 	n, last, broken := 0, 0, 0
 	for n < len(b) {
@@ -191,7 +191,7 @@ func whiteRun(b []byte) int {
 	return n - last
 }
 
-// foldedContraction is contraction in any case. The long s (U+017F) folds to s.
+// foldedContraction is contraction ignoring case. The long s (U+017F) folds to s.
 func foldedContraction(b []byte) int {
 	if len(b) < 2 || b[0] != '\'' {
 		return 0

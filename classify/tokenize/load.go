@@ -9,7 +9,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxID bounds token ids: the largest vocabularies have some hundred thousand.
+// maxID is the maximum token id: the largest vocabularies have some hundred thousand.
 const maxID = 1 << 24
 
 // file is the part of a tokenizer.json that this engine uses.
@@ -94,21 +94,20 @@ func or[T any](p *T, d T) T {
 
 func present(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
-// Options change how a tokenizer reads text. The zero value suits text that users write.
+// Options change how a tokenizer reads text. The zero value is for untrusted text.
 type Options struct {
-	// SpecialTokens makes Encode turn special tokens that the text spells out ("[SEP]", "</s>",
-	// "<|im_end|>") into their ids, as the reference implementation does by default. A prompt could
-	// then imitate the border of a row, so this is for trusted text only. Without it no text has
-	// the id of a special token, the unknown token aside; added tokens that are not special are
-	// recognised either way.
+	// SpecialTokens makes Encode convert special tokens spelled out in the text ("[SEP]", "</s>",
+	// "<|im_end|>") to their ids, as the reference implementation does by default. A prompt could
+	// then imitate the end of a row, so this is for trusted text only. Without it no text produces
+	// the id of a special token, except the unknown token; added tokens that are not special are
+	// always recognised.
 	SpecialTokens bool
-	// Splitter, when not nil, splits words in the place of the file's model, which must be
-	// WordPiece.
+	// Splitter, if not nil, splits words instead of the file's model, which must be WordPiece.
 	Splitter Splitter
 }
 
-// New reads a tokenizer.json for text that users write: see Options. Its errors name the part of
-// the file that cannot be used. data is not retained.
+// New reads a tokenizer.json for untrusted text: see Options. Its errors name the unusable part of
+// the file. data is not retained.
 func New(data []byte) (*Tokenizer, error) { return NewWith(data, Options{}) }
 
 // NewWith is New with options.
@@ -158,8 +157,8 @@ func (t *Tokenizer) build(f *file) error {
 	return nil
 }
 
-// hidden are the tokens that the model must not find in a text: a normalizer or a Unigram
-// vocabulary can lead to a special token that no added token matched.
+// hidden returns the tokens that the model must not find in a text: a normalizer or a Unigram
+// vocabulary can produce a special token that no added token matched.
 func (t *Tokenizer) hidden(tokens []addedToken) map[int32]bool {
 	ids := make(map[int32]bool)
 	if t.options.SpecialTokens {
@@ -185,7 +184,8 @@ func (t *Tokenizer) addTokens(tokens []addedToken) error {
 			return fmt.Errorf("[%d]: id %d", i, a.ID)
 		}
 		if a.Special && !t.options.SpecialTokens {
-			continue // no text leads to it: the tokens for images of Gemma 3 are behind the table of embeddings
+			// no text produces it: Gemma 3's tokens for images are beyond the embedding table
+			continue
 		}
 		t.vocab = max(t.vocab, int(a.ID)+1)
 		if !a.Normalized {
@@ -243,7 +243,7 @@ func (t *Tokenizer) addModel(f *modelFile, byteLevel bool, hidden map[int32]bool
 	return err
 }
 
-// maxOf is one more than the highest id.
+// maxOf returns one more than the highest id.
 func maxOf(vocab map[string]int32) int {
 	n := 0
 	for _, id := range vocab {
@@ -352,7 +352,7 @@ func (c *component) pattern() (literal string, re pattern, err error) {
 	return "", re, errors.New("pattern: want String or Regex")
 }
 
-// addSplitter reports whether the model's symbols are bytes.
+// addSplitter adds a pre-tokenizer, and reports whether the model's symbols are bytes.
 func (t *Tokenizer) addSplitter(raw json.RawMessage) (byteLevel bool, err error) {
 	c, err := parse(raw)
 	if err != nil {

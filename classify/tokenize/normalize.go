@@ -79,12 +79,12 @@ func (o bertOptions) ascii(c byte) (byte, bool) {
 	return 0, false
 }
 
-// isDropped tells which characters outside ASCII BERT's text cleaning removes.
+// isDropped reports which characters outside ASCII BERT's text cleaning removes.
 func isDropped(r rune) bool {
 	return r == utf8.RuneError || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs)
 }
 
-// isCJK is the list of blocks in the BERT tokenizer.
+// isCJK reports whether r is in the blocks listed by the BERT tokenizer.
 func isCJK(r rune) bool {
 	return r >= 0x4E00 && r <= 0x9FFF || r >= 0x3400 && r <= 0x4DBF || r >= 0x20000 && r <= 0x2A6DF ||
 		r >= 0x2A700 && r <= 0x2B73F || r >= 0x2B740 && r <= 0x2B81F || r >= 0x2B920 && r <= 0x2CEAF ||
@@ -117,8 +117,8 @@ func lower(w *work) {
 	w.flip()
 }
 
-// caseless is a quick no for the large blocks without case; it may be false for letters without
-// case.
+// caseless is a fast test for the large blocks without case; it may return false for letters
+// without case.
 func caseless(r rune) bool {
 	return r >= 0x0590 && r < 0x10A0 || r >= 0x1100 && r < 0x13A0 || r >= 0x2E80 && r < 0xA640 || r >= 0xAC00 && r < 0xFF00
 }
@@ -138,14 +138,14 @@ func mapRunes(w *work, f func(r rune) (rune, bool)) {
 	w.flip()
 }
 
-// replacer writes the text with parts of it replaced. done is what is written already.
+// replacer writes the text with parts of it replaced. Everything before done has been written.
 type replacer struct {
 	w    *work
 	p    place
 	done int
 }
 
-// replace puts with in the place of [from,to). Its origin is the last character replaced, as in the
+// replace replaces [from,to) by with, whose origin is the last character replaced, as in the
 // reference.
 func (r *replacer) replace(from, to int, with string) {
 	r.w.spare.expect(from, len(r.w.text.b))
@@ -191,7 +191,7 @@ func replaceString(old, with string) step {
 	}
 }
 
-// spaceRuns is the one expression that published normalizers replace (sentencepiece's
+// spaceRuns is the only expression that published normalizers replace (sentencepiece's
 // remove_extra_whitespaces); replaceSpaceRuns finds its matches.
 const spaceRuns = " {2,}"
 

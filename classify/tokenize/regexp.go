@@ -13,7 +13,7 @@ import (
 const whiteSpace = `\t-\r \x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}`
 
 // lookahead ends the splitting patterns of GPT-like models. RE2 has no lookahead, so pattern
-// captures the run of white space as group 1 and gives its last character back when text follows.
+// captures the run of white space as group 1 and returns its last character if text follows.
 const lookahead = `|\s+(?!\S)|\s+`
 
 // pattern is a literal or a regular expression of a tokenizer.json, in RE2.
@@ -56,7 +56,7 @@ func compile(source string) (pattern, error) {
 	return p, nil
 }
 
-// escape spells the escape \c in RE2.
+// escape returns the escape \c in RE2 syntax.
 func escape(c byte, inClass bool) string {
 	switch {
 	case c == 's' && inClass:
@@ -97,7 +97,7 @@ func (p pattern) next(b []byte) (from, to int) {
 	return from, to
 }
 
-// behavior says what becomes of the text that a splitting pattern matches.
+// behavior is what happens to text that a splitting pattern matches.
 type behavior string
 
 const (
@@ -116,10 +116,10 @@ func (v behavior) valid() bool {
 	return false
 }
 
-// cutter turns the alternation of matched and unmatched text into words.
+// cutter converts the alternation of matched and unmatched text to words.
 type cutter struct {
 	behavior behavior
-	invert   bool // the pattern describes what lies between the matches
+	invert   bool // the pattern describes the text between the matches
 	start    int  // of the text that is not emitted yet
 	last     bool // whether that text is a match, for Contiguous
 }

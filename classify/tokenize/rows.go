@@ -6,17 +6,17 @@ import (
 	"fmt"
 )
 
-// slot is one place of a row template: a special token, or all tokens of one of the texts.
+// slot is one element of a row template: a special token, or all tokens of one of the texts.
 type slot struct {
 	text    int8  // 1 or 2 for the first or second text; 0 for a special token
 	id      int32 // of the special token
 	segment int64 // token_type_ids of the slot
 }
 
-// template lays out a row of a model.
+// template is the layout of a row of a model.
 type template []slot
 
-// specials is the number of special tokens of a row.
+// specials returns the number of special tokens of a row.
 func (p template) specials() int {
 	n := 0
 	for _, s := range p {
@@ -27,8 +27,8 @@ func (p template) specials() int {
 	return n
 }
 
-// check reports a template that does not hold the text, or both of two texts, once, or has a token
-// id out of range.
+// check reports a template that does not contain the text, or both of two texts, exactly once, or
+// that has a token id out of range.
 func (p template) check(texts int) error {
 	var found [3]int
 	for _, s := range p {
@@ -43,24 +43,24 @@ func (p template) check(texts int) error {
 	return nil
 }
 
-// bareSingle and barePair are the rows of a file without post-processor.
+// bareSingle and barePair return the rows for a file without a post-processor.
 func bareSingle() template { return template{{text: 1}} }
 
 func barePair() template { return template{{text: 1}, {text: 2, segment: 1}} }
 
-// bertRows are the rows of BertProcessing.
+// bertRows returns the rows of BertProcessing.
 func bertRows(cls, sep int32) (single, pair template) {
 	single = template{{id: cls}, {text: 1}, {id: sep}}
 	return single, append(single[:3:3], slot{text: 2, segment: 1}, slot{id: sep, segment: 1})
 }
 
-// robertaRows are the rows of RobertaProcessing: two separators between the texts, one segment.
+// robertaRows returns the rows of RobertaProcessing: two separators between the texts, one segment.
 func robertaRows(cls, sep int32) (single, pair template) {
 	single = template{{id: cls}, {text: 1}, {id: sep}}
 	return single, append(single[:3:3], slot{id: sep}, slot{text: 2}, slot{id: sep})
 }
 
-// templateFile is a TemplateProcessing.
+// templateFile is a TemplateProcessing section.
 type templateFile struct {
 	Single   []templatePiece `json:"single"`
 	Pair     []templatePiece `json:"pair"`
@@ -80,7 +80,7 @@ type templatePiece struct {
 	}
 }
 
-// rows compiles both templates. A file without pair template gets a pair of bare texts.
+// rows compiles both templates. Without a pair template, a pair is two bare texts.
 func (f *templateFile) rows() (single, pair template, err error) {
 	if single, err = f.compile(f.Single, 1); err != nil {
 		return nil, nil, fmt.Errorf("single%w", err)
@@ -122,7 +122,7 @@ func (f *templateFile) compile(pieces []templatePiece, texts int) (template, err
 	return out, nil
 }
 
-// addPost reads a post-processor: the rows that it builds, and whether it trims offsets.
+// addPost reads a post-processor: its rows, and whether it trims offsets.
 func (t *Tokenizer) addPost(raw json.RawMessage) error {
 	c, err := parse(raw)
 	if err != nil {
@@ -190,15 +190,15 @@ func specialID(raw json.RawMessage) (int32, error) {
 	return id, nil
 }
 
-// Specials is the number of special tokens that AppendRow adds.
+// Specials returns the number of special tokens that AppendRow adds.
 func (t *Tokenizer) Specials() int { return t.singleSpecials }
 
-// PairSpecials is the number of special tokens that AppendPair adds.
+// PairSpecials returns the number of special tokens that AppendPair adds.
 func (t *Tokenizer) PairSpecials() int { return t.pairSpecials }
 
-// AppendRow appends one model row to dst: ids with the special tokens of the file's post-processor
-// around them. The row has len(ids)+Specials() tokens; all its segment ids are those of the first
-// text.
+// AppendRow appends one model row to dst: ids surrounded by the special tokens of the file's
+// post-processor. The row has len(ids)+Specials() tokens; all its segment ids are those of the
+// first text.
 func (t *Tokenizer) AppendRow(dst []int64, ids []int32) []int64 {
 	for _, s := range t.single {
 		if s.text == 0 {
@@ -234,16 +234,16 @@ func (t *Tokenizer) AppendPair(ids, types []int64, a, b []int32) (rowIDs, rowTyp
 }
 
 // Windows returns the ranges [from,to) of n text tokens that rows of at most size tokens, special
-// tokens included, have to hold to cover them all; each starts stride tokens after the one before
-// it, and the last is the first that reaches the end. There is always at least one, empty when n
-// is 0. A size too small for one text token counts as Specials()+1, and a stride outside
-// [1, size-Specials()] as the widest without a gap. Truncation is the first window.
+// tokens included, must hold to cover all of them. Each range starts stride tokens after the
+// previous one, and the last is the first that reaches the end. There is always at least one, empty
+// if n is 0. A size too small for one text token counts as Specials()+1, and a stride outside [1,
+// size-Specials()] as the widest without a gap. Truncation is the first window.
 func (t *Tokenizer) Windows(n, size, stride int) Windows {
 	return NewWindows(n, size-t.Specials(), stride)
 }
 
-// NewWindows returns the ranges that cover n tokens with windows of at most room, which count as
-// Tokenizer.Windows says; a room below 1 counts as 1.
+// NewWindows returns the ranges that cover n tokens with windows of at most room tokens, see
+// Tokenizer.Windows; a room below 1 counts as 1.
 func NewWindows(n, room, stride int) Windows {
 	room = max(room, 1)
 	if stride < 1 || stride > room {
@@ -255,7 +255,7 @@ func NewWindows(n, room, stride int) Windows {
 // Windows describes how rows cover a text. See Tokenizer.Windows.
 type Windows struct{ n, room, stride int }
 
-// Len is the number of windows.
+// Len returns the number of windows.
 func (w Windows) Len() int {
 	if w.n <= w.room {
 		return 1

@@ -13,7 +13,7 @@ import (
 //nolint:gochecknoglobals // what is equal is kept once in the process
 var inUse sync.Map
 
-// shared is New, but of one file there is one Tokenizer as long as it is used.
+// shared is New, except that equal files share one Tokenizer while it is in use.
 func shared(file []byte) (*Tokenizer, error) {
 	key := sha256.Sum256(file)
 	if p, ok := inUse.Load(key); ok {

@@ -66,7 +66,7 @@ func splitSpace(w *work, s span) {
 	w.emit(start, s.to)
 }
 
-// prefixSpace puts a space before every word that has none. It is the first part of the byte-level
+// prefixSpace adds a space before every word that has none. It is the first part of the byte-level
 // pre-tokenizer.
 func prefixSpace(w *work) {
 	dst, src := &w.spare, &w.text

@@ -1,30 +1,30 @@
-// Package tokenize turns text into the token ids of a model, from the model's tokenizer.json.
+// Package tokenize converts text to the token ids of a model, from the model's tokenizer.json.
 //
-// It is an engine of its own for the four model types that encoders and embedding models use:
-// WordPiece, byte-level BPE, BPE over metaspace-marked text (SentencePiece BPE) and Unigram. The
-// aim is id-for-id agreement with the reference implementation that wrote the file; the golden
-// vectors under testdata are made with it. It does not decode or train.
+// It implements the four model types that encoders and embedding models use: WordPiece, byte-level
+// BPE, BPE over metaspace-marked text (SentencePiece BPE) and Unigram. The goal is identical ids to
+// the reference implementation that wrote the file; the golden vectors under testdata are made with
+// it. It does not decode or train.
 //
-// Encode gives the tokens of the text alone. Special tokens such as [CLS] belong to a row that a
-// model reads, not to the text, so AppendRow and AppendPair add them as the file's post-processor
-// says, and Windows says which rows cover a long text. The truncation and padding sections of the
-// file are ignored: the caller decides both.
+// Encode returns the tokens of the text alone. Special tokens such as [CLS] belong to a row of a
+// model, not to the text, so AppendRow and AppendPair add them according to the file's
+// post-processor, and Windows returns the rows that cover a long text. The truncation and padding
+// sections of the file are ignored: the caller decides both.
 //
-// Text comes from users, so special tokens that it spells out are text: see Options. The reference
-// recognises them by default.
+// Text is untrusted, so special tokens spelled out in it are treated as text: see Options. The
+// reference recognises them by default.
 //
-// A file that cannot be used is an error from New, never a panic, and Encode cannot fail: what
-// the vocabulary does not know becomes the unknown token, where the model has one. Time and memory
-// are linear in the text up to a logarithm; tests count steps and bytes for the texts that are
-// worst for each model.
+// An unusable file is an error from New, never a panic, and Encode cannot fail: text that is not in
+// the vocabulary becomes the unknown token, if the model has one. Time and memory are linear in the
+// text up to a logarithm; tests count steps and bytes for the worst texts for each model.
 //
-// Inside, a text passes normalizers, splitters and the model in turn. Each normalizer rewrites an
-// aligned text, which knows the input that its bytes came from, so a token's offsets are found at
-// the end whatever the steps did.
+// Internally, a text passes through normalizers, splitters and the model in turn. Each normalizer
+// rewrites an aligned text, which records the origin of its bytes in the input, so that a token's
+// offsets are known at the end whatever the steps did.
 //
-// Known differences: code points that were assigned after the Unicode version of either
-// implementation may be classified differently, and where the charsmap step of the reference loses
-// characters at the start of a text its offsets are too small; these here are not.
+// Known differences from the reference: code points assigned after the Unicode version of either
+// implementation may be classified differently, and if the charsmap step of the reference loses
+// characters at the start of a text, its offsets are too small, whereas those of this package are
+// correct.
 //
 // A Tokenizer is immutable and safe for concurrent use. The package starts no goroutines.
 package tokenize
@@ -33,18 +33,19 @@ import (
 	"sync"
 )
 
-// maxText keeps offsets inside int32 even when normalisation makes the text longer.
+// maxText keeps offsets within int32 even if normalisation makes the text longer.
 const maxText = 1 << 27
 
-// maxRetained is the most bytes of text for which scratch buffers stay in the pool.
+// maxRetained is the maximum size of a text, in bytes, for which scratch buffers return to the
+// pool.
 const maxRetained = 1 << 18
 
-// flushAt is how many tokens are held back before their offsets are looked up.
+// flushAt is the number of tokens that are collected before their offsets are looked up.
 const flushAt = 1 << 12
 
-// Encoding holds the tokens of one text: token i has id IDs[i] and stands for
-// text[Start[i]:End[i]] (byte offsets). The slices have equal length. Start never decreases.
-// The zero value is ready; Encode reuses the capacity of the slices.
+// Encoding holds the tokens of one text: token i has id IDs[i] and represents text[Start[i]:End[i]]
+// (byte offsets). The slices have equal length. Start never decreases. The zero value is ready to
+// use; Encode reuses the capacity of the slices.
 type Encoding struct {
 	IDs   []int32
 	Start []int32
@@ -54,7 +55,7 @@ type Encoding struct {
 	steps int // of the model's inner loops: what tests count to see that work is linear
 }
 
-// Len is the number of tokens.
+// Len returns the number of tokens.
 func (e *Encoding) Len() int { return len(e.IDs) }
 
 // Reset empties e and keeps its capacity.
@@ -62,16 +63,17 @@ func (e *Encoding) Reset() { e.IDs, e.Start, e.End = e.IDs[:0], e.Start[:0], e.E
 
 // Tokenizer encodes text for one model. Make it with New.
 type Tokenizer struct {
-	normalizers                  []step
-	splitters                    []step
-	model                        model
-	trim                         bool     // spaces at the ends of a token do not belong to its offsets
+	normalizers []step
+	splitters   []step
+	model       model
+	// spaces at the ends of a token are excluded from its offsets
+	trim                         bool
 	single                       template // the row of one text
 	pair                         template // the row of two texts
 	singleSpecials, pairSpecials int
 	options                      Options
-	literal                      *addedTokens // looked for in the text as it came
-	folded                       *addedTokens // looked for after normalisation
+	literal                      *addedTokens // searched for in the original text
+	folded                       *addedTokens // searched for after normalisation
 	vocab                        int
 	pool                         sync.Pool // of *work
 }
@@ -118,11 +120,11 @@ func (w *work) emit(from, to int) {
 	}
 }
 
-// VocabSize is one more than the highest id that Encode, AppendRow or AppendPair can return.
+// VocabSize returns one more than the highest id that Encode, AppendRow or AppendPair can return.
 func (t *Tokenizer) VocabSize() int { return t.vocab }
 
-// Encode replaces the contents of e by the tokens of text, without special tokens.
-// Bytes that are not UTF-8 count as U+FFFD. Text past the first 128 MiB is not read.
+// Encode replaces the contents of e by the tokens of text, without special tokens. Invalid UTF-8
+// counts as U+FFFD. Text beyond the first 128 MiB is ignored.
 func (t *Tokenizer) Encode(text string, e *Encoding) {
 	e.Reset()
 	text = text[:min(len(text), maxText)]
@@ -149,7 +151,8 @@ func (t *Tokenizer) Encode(text string, e *Encoding) {
 	}
 }
 
-// encodePart encodes text, which holds no literal added token and starts at byte base of the input.
+// encodePart encodes text, which contains no literal added token and starts at byte base of the
+// input.
 func (t *Tokenizer) encodePart(w *work, text string, base int, e *Encoding) {
 	if text == "" {
 		return

@@ -21,7 +21,7 @@ type entry struct {
 	value int32
 }
 
-// newTrie builds a trie. Of equal keys the first wins; empty keys are left out.
+// newTrie builds a trie. Of equal keys the first wins; empty keys are ignored.
 func newTrie(entries []entry) *trie {
 	type placed struct {
 		entry

@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// unknownPenalty is how much less likely than the rarest token an unknown character is
+// unknownPenalty is the penalty of an unknown character compared with the rarest token
 // (SentencePiece, src/unigram_model.cc, kUnkPenalty).
 const unknownPenalty = 10
 
@@ -24,10 +24,10 @@ type unigram struct {
 	cache        wordCache
 }
 
-// node is the best way to reach one byte position of a word.
+// node is the best path to one byte position of a word.
 type node struct {
 	score float64
-	from  int32 // where its last token starts; -1 when the position cannot be reached
+	from  int32 // start of its last token; -1 if the position cannot be reached
 	id    int32
 }
 
@@ -64,8 +64,8 @@ func newUnigram(f *modelFile, hidden map[int32]bool) (*unigram, error) {
 	return u, nil
 }
 
-// scoredTokens reads the rows [token, score] of a vocabulary one by one: there are some hundred
-// thousand of them, and whoever starts the program waits for them.
+// scoredTokens decodes the rows [token, score] of a vocabulary one by one, because there are some
+// hundred thousand of them and they delay the start of the program.
 func scoredTokens(vocab []byte) (tokens []string, scores []float64, err error) {
 	dec := jsontext.NewDecoder(bytes.NewReader(vocab), jsontext.AllowInvalidUTF8(true))
 	next := func(want jsontext.Kind) (t jsontext.Token) {
@@ -115,8 +115,8 @@ func (u *unigram) viterbi(w *work, word []byte, base int32) {
 	u.trace(w, word, base, best)
 }
 
-// extend offers every token that starts at byte i, where a character of size bytes stands, and
-// returns the number of bytes looked at.
+// extend tries every token that starts at byte i, where there is a character of size bytes, and
+// returns the number of bytes examined.
 func (u *unigram) extend(best []node, word []byte, i, size int) int {
 	score, single := best[i].score, false
 	n, k := int32(0), i
@@ -143,7 +143,7 @@ func (n *node) offer(o node) {
 	}
 }
 
-// trace appends the best path, neighbouring unknown characters fused into one token.
+// trace appends the best path, with neighbouring unknown characters fused into one token.
 func (u *unigram) trace(w *work, word []byte, base int32, best []node) {
 	n := 0
 	for end := len(word); end > 0; {
@@ -169,7 +169,7 @@ func (u *unigram) trace(w *work, word []byte, base int32, best []node) {
 	}
 }
 
-// tokenBefore is the token of the best path that ends at end.
+// tokenBefore returns the token of the best path that ends at end.
 func (u *unigram) tokenBefore(best []node, end int) piece {
 	p := piece{best[end].id, best[end].from, int32(end)}
 	for p.id == u.unknown && p.from > 0 && best[p.from].id == u.unknown {
@@ -178,7 +178,8 @@ func (u *unigram) tokenBefore(best []node, end int) piece {
 	return p
 }
 
-// count is the number of tokens that p becomes: an unknown one may be spelled in bytes, or dropped.
+// count returns the number of tokens that p becomes: an unknown one may be spelled in bytes, or
+// dropped.
 func (u *unigram) count(p piece, word []byte) int {
 	switch {
 	case p.id != u.unknown:

@@ -11,7 +11,7 @@ import (
 type wordPiece struct {
 	words    map[string]int32
 	trie     *trie
-	inside   int32 // node of trie that the continuation prefix leads to, -1 when nothing continues a word
+	inside   int32 // node of trie after the continuation prefix, -1 if no entry continues a word
 	unknown  int32
 	maxRunes int
 }
