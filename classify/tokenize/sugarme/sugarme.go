@@ -1,17 +1,16 @@
 // Package sugarme is a tokenizer engine for WordPiece files whose words are split by the model of
 // github.com/sugarme/tokenizer. Normalisation, pre-tokenisation, added tokens, rows and offsets are
 // those of classify/tokenize: of the library only the WordPiece model agrees with the reference
-// implementation, and its other models and normalizers give other ids, panic, or take quadratic
-// time.
+// implementation; its other models and normalizers return other ids, panic, or take quadratic time.
 //
 // It exists as a second opinion on the native engine; a test compares both. It is slower, it
 // allocates for every word, and it reads no more than MaxBytes of a text.
 //
-// What it drags in: the library (Apache-2.0, v0.3.0 of September 2025) imports net/http and a
+// Its dependencies: the library (Apache-2.0, v0.3.0 of September 2025) imports net/http and a
 // progress bar for its downloader, requires golang.org/x/text v0.25, which is vulnerable (this
-// module's own requirement of v0.39 or later overrides it), and regexpset of 2020. Nothing of that
-// is called here: New takes bytes, and no environment variable, file or network is touched. A
-// program that does not import this package links none of it.
+// module's own requirement of v0.39 or later overrides it), and regexpset of 2020. None of that is
+// called here: New takes bytes, and no environment variable, file or network is accessed. A program
+// that does not import this package links none of it.
 //
 // An Engine is immutable and safe for concurrent use. The package starts no goroutines.
 package sugarme
@@ -32,7 +31,7 @@ import (
 // Name is the engine's name in a bundle.
 const Name = "sugarme"
 
-// MaxBytes is the most bytes of a text that Encode reads; it cuts before a character.
+// MaxBytes is the maximum number of bytes of a text that Encode reads; it cuts before a character.
 const MaxBytes = tokenize.ChunkBytes
 
 // ErrModel reports a file whose model is not WordPiece.
@@ -43,13 +42,13 @@ type Engine struct{ *tokenize.Tokenizer }
 
 var _ tokenize.Engine = (*Engine)(nil)
 
-// Alternative offers the engine to tokenize.Open.
+// Alternative returns the engine for tokenize.Open.
 func Alternative() tokenize.Alternative {
 	return tokenize.Alternative{Name: Name, New: func(file []byte) (tokenize.Engine, error) { return New(file, tokenize.Options{}) }}
 }
 
-// New reads a tokenizer.json. Its errors name the part that cannot be used; ErrModel is one of
-// them. The Splitter of o is not used.
+// New reads a tokenizer.json. Its errors name the unusable part; ErrModel is one of them. The
+// Splitter of o is ignored.
 func New(file []byte, o tokenize.Options) (*Engine, error) {
 	var config tokenizer.Config
 	if err := json.Unmarshal(file, &config); err != nil {
