@@ -16,14 +16,13 @@ func (c *command) check() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [FILE]",
 		Short: "Validate a configuration",
-		Long: "Validate a configuration, or the one that serve would take. Every problem is printed as\n" +
-			"FILE:LINE:COL: path: message, or all of them in one object by --json.\n" +
-			"Exit code 0 when there is none (warnings are allowed), else 1.\n" +
-			"With --allow-unset, secrets that are not set here, and files of server.tls that are not, are\n" +
-			"warnings.",
+		Long: "Validate a configuration file. Without FILE, check reads the file that serve would use. Every problem\n" +
+			"is printed as FILE:LINE:COL: path: message; --json prints one JSON object instead.\n" +
+			"The exit code is 0 if there are no errors (warnings are allowed), else 1.\n" +
+			"With --allow-unset, unset secrets and missing files of server.tls are reported as warnings.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if online && allowsUnset(cmd) {
-				return misuse("--online needs the secrets that --allow-unset does without")
+				return misuse("--online requires the secrets: it cannot be combined with --allow-unset")
 			}
 			settings, file, err := c.file(cmd, args)
 			if err != nil {
@@ -58,7 +57,7 @@ func (c *command) check() *cobra.Command {
 	takesFile(cmd)
 	addAllowUnset(cmd)
 	addJSON(cmd, &asJSON)
-	cmd.Flags().BoolVar(&online, "online", false, "also open the models and probe Redis and every endpoint")
+	cmd.Flags().BoolVar(&online, "online", false, "also load the models and probe Redis and every endpoint")
 	return cmd
 }
 
@@ -67,7 +66,7 @@ const allowUnset = "allow-unset"
 
 // addAllowUnset adds the flag to a command that reads a configuration and serves nothing.
 func addAllowUnset(cmd *cobra.Command) {
-	cmd.Flags().Bool(allowUnset, false, "let secrets be missing, as where the file is written and not served")
+	cmd.Flags().Bool(allowUnset, false, "report unset secrets as warnings, for machines that do not run the proxy")
 }
 
 // allowsUnset reports whether secrets may be missing: not where a command has no such flag.
@@ -80,13 +79,13 @@ func allowsUnset(cmd *cobra.Command) bool {
 // none.
 func takesFile(cmd *cobra.Command) {
 	cmd.Flags().String("config", "",
-		"configuration file; default: signalbox.yaml here, in ~/.config/signalbox or /etc/signalbox")
+		"configuration file (default: signalbox.yaml in the current directory, ~/.config/signalbox or /etc/signalbox)")
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) > 1:
 			return misuse("%s takes one configuration file, found %q besides %q", cmd.Name(), args[1], args[0])
 		case len(args) == 1 && cmd.Flags().Changed("config"):
-			return misuse("the configuration file is named twice, by --config and by %q", args[0])
+			return misuse("the configuration file is given twice, with --config and as %q", args[0])
 		}
 		return nil
 	}

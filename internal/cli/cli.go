@@ -81,7 +81,7 @@ func Main(ctx context.Context, version string, args []string, s Streams) int {
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	root.AddGroup(
-		&cobra.Group{ID: groupStart, Title: "Start:"}, &cobra.Group{ID: groupAsk, Title: "Look into it:"},
+		&cobra.Group{ID: groupStart, Title: "Set up and run:"}, &cobra.Group{ID: groupAsk, Title: "Inspect and evaluate:"},
 		&cobra.Group{ID: groupMore, Title: "Other:"},
 	)
 	root.SetHelpCommandGroupID(groupMore)

@@ -19,10 +19,10 @@ func (c *command) demo() *cobra.Command {
 		Use:   "demo [--listen ADDR]",
 		Short: "Run the proxy with embedded models and simulated backends",
 		Long: "Run the proxy with the embedded models, the built-in demo configuration and\n" +
-			"simulated vLLM servers in the same process. Nothing leaves this machine; the answers\n" +
-			"are simulated, the routing is real. Every decision is printed as a line: when, which\n" +
-			"route, who answered with which status, how long the decision took, and the signals\n" +
-			"that it rests on.",
+			"simulated vLLM servers in the same process. Nothing leaves this machine; responses\n" +
+			"are simulated, the routing is real. Every decision is printed as a line: the time, the\n" +
+			"route, the model and status, how long the decision took, and the signals it was\n" +
+			"based on.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			settings, err := config.ReadSettings(cmd.Flags())
@@ -66,11 +66,11 @@ func greet(p *printer, addr, admin net.Addr, models int, took time.Duration) {
 		// One by one: a style pads lines to one length, and a blank behind \ breaks the command.
 		p.printf("%s\n", p.good(line))
 	}
-	p.printf("\nThe headers tell which route and model were chosen, X-Simulator what the model\n" +
-		"server was sent. Other questions, and what the demo configuration says about them:\n\n")
+	p.printf("\nThe headers name the route and the model; X-Simulator shows the request that the model\n" +
+		"server received. Other questions, and what the demo configuration does with them:\n\n")
 	p.table([]string{"question", "expected"}, rows)
 	why := demoQuestions()[1].text
-	p.printf("\nWhy a prompt goes where it goes:  %s explain --demo \"%s\"\n", os.Args[0], why)
+	p.printf("\nExplain a decision:               %s explain --demo \"%s\"\n", os.Args[0], why)
 	p.printf("Console:                          %s\n", p.bold("http://"+admin.String()+"/console"))
 	p.printf("Metrics:                          http://%s/metrics\nStop with Ctrl-C.\n", admin)
 }

@@ -13,11 +13,11 @@ func (c *command) doctor() *cobra.Command {
 	var asJSON, strict bool
 	cmd := &cobra.Command{
 		Use:   "doctor [FILE]",
-		Short: "Look at everything that a configuration needs, and say what to do",
-		Long: "Look at everything that a configuration needs, and say what to do: the file, ONNX Runtime and\n" +
-			"its execution provider, models, ports, model servers, Redis, clocks and file limits. Nothing\n" +
-			"is changed. FILE is the configuration; without it, the one that serve would take.\n\n" +
-			"Exit code 0 when no problem is found, 1 when one is; with --strict a warning counts as one.",
+		Short: "Check everything that a configuration needs, and suggest fixes",
+		Long: "Check everything that a configuration needs, and suggest fixes: the file, ONNX Runtime and its\n" +
+			"execution provider, models, ports, model servers, Redis, clocks and file limits. Nothing is\n" +
+			"changed. Without FILE, doctor reads the configuration that serve would use.\n\n" +
+			"The exit code is 1 if there are problems (with --strict: or warnings), else 0.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			settings, file, err := c.file(cmd, args)
 			if errors.Is(err, config.ErrNoFile) {
@@ -57,7 +57,7 @@ func (c *command) doctor() *cobra.Command {
 	}
 	takesFile(cmd)
 	addJSON(cmd, &asJSON)
-	cmd.Flags().BoolVar(&strict, "strict", false, "warnings count as problems")
+	cmd.Flags().BoolVar(&strict, "strict", false, "treat warnings as problems")
 	return cmd
 }
 

@@ -25,11 +25,11 @@ func (c *command) eval() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "eval (--config FILE | --demo) --task TASK (FILE.jsonl | -)",
 		Short: "Score the classifiers on labelled data",
-		Long: "Run labelled data, one JSON object a line with text and label, or with text and entities for pii, through\n" +
-			"the real classifiers and print accuracy, per-class precision, recall and F1, confusion and latency.\n" +
-			"A text is read as one that may be anybody's: jailbreak (labels benign, jailbreak) reads it as what a user\n" +
-			"says, injection (labels benign, injection) as what a tool, a document or a quotation holds. - reads\n" +
-			"the data from standard input; --data FILE is FILE.",
+		Long: "Run labelled data through the classifiers and print accuracy, precision, recall and F1 per class, the\n" +
+			"confusion matrix and latency. Each line is a JSON object with text and label, or text and entities for pii.\n" +
+			"jailbreak (labels benign, jailbreak) reads each text as a message of a user, injection (labels benign,\n" +
+			"injection) as the content of a tool result, a document or a quotation. With - the data is read from\n" +
+			"standard input; --data FILE is the same as FILE.",
 		Args: oneData(&data),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t := eval.Task(task)
@@ -72,8 +72,8 @@ func (c *command) eval() *cobra.Command {
 	}
 	addConfigFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&task, "task", "", "what the labels mean: "+taskNames())
-	f.StringVar(&data, "data", "", "the same as FILE: one JSON object a line, - for standard input")
+	f.StringVar(&task, "task", "", "task that the labels belong to: "+taskNames())
+	f.StringVar(&data, "data", "", "the same as FILE: one JSON object per line, - for standard input")
 	f.IntVar(&limit, "limit", 0, "read at most this many examples; 0 reads all")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
@@ -86,9 +86,9 @@ func oneData(data *string) cobra.PositionalArgs {
 		case len(args) > 1:
 			return misuse("%s takes one file of data, found %q besides %q", cmd.Name(), args[1], args[0])
 		case len(args) == 1 && *data != "":
-			return misuse("the data are named twice, by --data and by %q", args[0])
+			return misuse("the data file is given twice, with --data and as %q", args[0])
 		case len(args) == 0 && *data == "":
-			return misuse("name the file of labelled data: signalbox %s ... FILE.jsonl, or - for standard input", cmd.Name())
+			return misuse("missing file of labelled data: signalbox %s ... FILE.jsonl, or - for standard input", cmd.Name())
 		}
 		return nil
 	}

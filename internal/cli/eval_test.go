@@ -35,9 +35,9 @@ func TestEvalReadsItsDataAsItsSiblingsDo(t *testing.T) {
 		"standard input": {[]string{"--allow-unset", "-"}, `"n": 1`, 0},
 		"a flag for it":  {[]string{"--allow-unset", "--data", "-"}, `"n": 1`, 0},
 		"no secret":      {[]string{data}, "NOWHERE_SET", 1},
-		"none":           {nil, "name the file of labelled data: signalbox eval ... FILE.jsonl, or - for standard input", 2},
+		"none":           {nil, "missing file of labelled data: signalbox eval ... FILE.jsonl, or - for standard input", 2},
 		"two":            {[]string{"a", "b"}, `eval takes one file of data, found "b" besides "a"`, 2},
-		"twice":          {[]string{"a", "--data", "b"}, `the data are named twice, by --data and by "a"`, 2},
+		"twice":          {[]string{"a", "--data", "b"}, `the data file is given twice, with --data and as "a"`, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

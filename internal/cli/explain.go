@@ -22,17 +22,17 @@ func (c *command) explain() *cobra.Command {
 		Use: "explain (--config FILE | --demo) [--role R] [--tenant T] [--header 'NAME: VALUE']... [--json] " +
 			"(PROMPT | - | --request body.json)",
 		Short: "Show what would be decided for a prompt, and why",
-		Long: "Show the decision for a prompt: its signals, the path through the rules, what was not computed and why.\n" +
-			"Nothing is forwarded. - reads the prompt from standard input, which takes longer ones than a command line.\n" +
-			"--request takes a whole chat completion request, - reads it from standard input. Its roles tell whose text\n" +
-			"is whose: a prompt is a user's, which jailbreak reads, and injection reads what the user quotes or pastes,\n" +
-			"results of tools and documents. For each the sentence that speaks most for an attack is shown, and which\n" +
-			"text was not looked at.\n" +
-			"--header is a header of the request, for rules that look at one. Credentials in it count for nothing: who calls\n" +
-			"is told by --role and --tenant.",
+		Long: "Show the decision for a prompt: its signals, how each route was evaluated, what was not computed and why.\n" +
+			"Nothing is forwarded. With - the prompt is read from standard input.\n" +
+			"--request reads a whole chat completion request from a file, - from standard input. The roles of its messages\n" +
+			"determine the origin of each text: jailbreak reads text of the user (a PROMPT is one), injection reads tool\n" +
+			"results, documents and what the user quotes or pastes. For both, the output shows the sentence with the\n" +
+			"highest score and which texts were not read.\n" +
+			"--header sets a request header for rules that read one. Credentials in it are ignored: set the caller with\n" +
+			"--role and --tenant.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if (len(args) == 1) == (request != "") {
-				return misuse("explain takes one PROMPT, in quotes, or --request FILE")
+				return misuse("explain requires one PROMPT, in quotes, or --request FILE")
 			}
 			return nil
 		},

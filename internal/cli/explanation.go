@@ -25,7 +25,7 @@ func (p *printer) explanation(x *explain.Explanation) {
 	if len(x.Routes) == 0 {
 		return
 	}
-	p.printf("\n%s%s\n", p.bold("routes"), p.faint(", the first that is true wins; ✗ marks what kept one from being taken"))
+	p.printf("\n%s%s\n", p.bold("routes"), p.faint(", the first that matches applies; ✗ marks conditions that prevented a match"))
 	for i := range x.Routes {
 		p.route(&x.Routes[i], x, i == len(x.Routes)-1)
 	}
@@ -35,17 +35,17 @@ func (p *printer) outcome(x *explain.Explanation) {
 	p.field("route", p.good(x.Route)+outcomeNote(x))
 	switch {
 	case x.Blocked && x.Outcome == "fail_closed":
-		p.field("answer", p.bad("503, refused for want of "+strings.Join(x.Failed,
-			", ")+": nothing was declined by policy"))
+		p.field("answer", p.bad("503, unavailable signals: "+strings.Join(x.Failed,
+			", ")+" (fails closed; not declined by policy)"))
 		return
 	case x.Blocked:
 		p.field("answer", p.bad("blocked by policy"))
 		return
 	case x.Outcome == "unavailable":
-		p.field("answer", p.bad("503, a signal that the route needs is unknown"))
+		p.field("answer", p.bad("503, a signal that the route requires is unknown"))
 		return
 	case len(x.Models) == 0 && len(x.Candidates) == 0:
-		p.field("answer", "the route's own text, no model is asked")
+		p.field("answer", "fixed text of the route, no model is called")
 		return
 	case len(x.Models) == 0:
 		p.field("model", p.bad("none: every candidate is left out"))
@@ -57,11 +57,11 @@ func (p *printer) outcome(x *explain.Explanation) {
 		p.field("model", strings.Join(x.Models, ", then "))
 	}
 	if c := x.Canary; c != nil {
-		note := "the request cannot go to it"
+		note := "this request cannot be sent to it"
 		if c.Arm != "" {
-			note = "this one is in the arm " + c.Arm
+			note = "this conversation is in the arm " + c.Arm
 		}
-		p.field("canary", fmt.Sprintf("%s, for %.4g %% of the conversations; %s", c.Model, 100*c.Share, note))
+		p.field("canary", fmt.Sprintf("%s, for %.4g %% of conversations; %s", c.Model, 100*c.Share, note))
 	}
 	s := x.Sent
 	if s == nil {
@@ -70,13 +70,13 @@ func (p *printer) outcome(x *explain.Explanation) {
 	effort := cmp.Or(s.Reasoning, "left to the model")
 	switch {
 	case s.ReasoningBy == "outcomes":
-		effort += ", by outcomes of near requests"
+		effort += ", from outcomes of similar requests"
 	case x.Reasoning == "auto":
-		effort += ", by the complexity of the prompt"
+		effort += ", from the complexity of the prompt"
 	case x.Reasoning == "":
-		effort += ", the route says nothing about it"
+		effort += ", not set by the route"
 	case x.Reasoning != s.Reasoning:
-		effort += ", the route asks for " + x.Reasoning
+		effort += ", the route requests " + x.Reasoning
 	}
 	p.field("reasoning", effort)
 	if x.Prompt != "" {
@@ -91,7 +91,7 @@ func (p *printer) outcome(x *explain.Explanation) {
 // evidenceNote says what an answer is checked against.
 func evidenceNote(e *guardrail.Evidence) string {
 	if e == nil {
-		return "but there is nothing to check the answer against"
+		return "but there is no evidence to check the response against"
 	}
 	var parts []string
 	for _, c := range []struct {
@@ -104,7 +104,7 @@ func evidenceNote(e *guardrail.Evidence) string {
 	}
 	note := "against " + strings.Join(parts, ", ")
 	if e.Cut {
-		note += "; some evidence is too long to be read"
+		note += "; some evidence is too long and is not read"
 	}
 	return note
 }
@@ -126,27 +126,27 @@ func outcomeNote(x *explain.Explanation) string {
 func promptNote(fate string) string {
 	switch fate {
 	case "inserted":
-		return "put in: the request has no system prompt"
+		return "added: the request has no system prompt"
 	case "replaced":
-		return "in place of the client's"
+		return "replaces the client's system prompt"
 	case "prefixed":
-		return "in front of the client's"
+		return "placed before the client's system prompt"
 	}
-	return "left out: the client's own stays"
+	return "not added: the client's system prompt is kept"
 }
 
 func limitNote(s *explain.Sent) string {
 	switch {
 	case s.Limit == "":
-		return "none is sent"
+		return "not sent"
 	case s.MaxTokens == 0:
 		return "set by the route"
 	case s.Limit == "auto":
 		return fmt.Sprintf("%d, automatic", s.MaxTokens)
 	case s.Limit == "outcomes":
-		return fmt.Sprintf("%d, automatic, by answers to near requests", s.MaxTokens)
+		return fmt.Sprintf("%d, automatic, from responses to similar requests", s.MaxTokens)
 	}
-	return fmt.Sprintf("%d, the %s's", s.MaxTokens, s.Limit)
+	return fmt.Sprintf("%d, set by the %s", s.MaxTokens, s.Limit)
 }
 
 // field prints a name, padded to the longest one, and its value.
@@ -169,11 +169,11 @@ func (p *printer) candidates(x *explain.Explanation) {
 		}
 		rows = append(rows, []string{name, figure("%.3f", c.Quality, 1), figure("%.4f", c.Cost, 1000), figure("%.2f", c.Seconds, 1)})
 	}
-	p.printf("\n%s%s\n", p.bold("candidates"), p.faint(", by "+cmp.Or(x.By, "order")+"; USD for 1000 such requests, seconds to the end of one"))
+	p.printf("\n%s%s\n", p.bold("candidates"), p.faint(", by "+cmp.Or(x.By, "order")+"; USD per 1000 such requests, seconds per response"))
 	p.table([]string{"model", "quality", "USD/1000", "seconds"}, rows)
 	for i := range x.Candidates {
 		c := &x.Candidates[i]
-		verb := "stands behind"
+		verb := "is ranked lower"
 		if c.Out {
 			verb = "is left out"
 		}
@@ -235,7 +235,7 @@ func (p *printer) origins(x *explain.Explanation) {
 				verdictNote(&s.Verdicts[i]), p.plain)
 		}
 		if len(s.NotRead) > 0 {
-			p.hanging(k.String()+" ", "  ", "did not look at what is of "+strings.Join(s.NotRead,
+			p.hanging(k.String()+" ", "  ", "did not read text of origin "+strings.Join(s.NotRead,
 				", "), p.faint)
 		}
 	}
@@ -252,10 +252,10 @@ func verdictNote(v *signals.OriginVerdict) string {
 		note += fmt.Sprintf(", read %d of %d windows", v.Read, v.Windows)
 	}
 	if v.Partial {
-		note += ", some of it could not be read"
+		note += ", part of it could not be read"
 	}
 	if v.Stored {
-		note += ", of a stored context"
+		note += ", in a stored context"
 	}
 	if v.Segment == nil || v.Text == "" {
 		return note
@@ -264,7 +264,7 @@ func verdictNote(v *signals.OriginVerdict) string {
 	if len(text) > maxQuoted {
 		text = append(text[:maxQuoted], '…')
 	}
-	return note + fmt.Sprintf(", most by text %d at %d: %q", *v.Segment, *v.Start, string(text))
+	return note + fmt.Sprintf(", highest in text %d at offset %d: %q", *v.Segment, *v.Start, string(text))
 }
 
 func (p *printer) signal(name string, s *signals.Trace) []string {
@@ -307,7 +307,7 @@ func (p *printer) route(r *rules.RouteTrace, x *explain.Explanation, last bool) 
 	if r.Name == x.Route {
 		name = p.bold(r.Name)
 		if r.Value == "unknown" {
-			verdict += ", taken all the same"
+			verdict += ", applied because of on_unknown"
 		}
 	}
 	p.printf("%s %s: %s\n", p.faint(branch), name, verdict)

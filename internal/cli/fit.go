@@ -26,12 +26,12 @@ func (c *command) fit() *cobra.Command {
 	f := fitFlags{o: app.FitOptions{Compare: true}}
 	cmd := &cobra.Command{
 		Use:   "fit --name NAME (ROWS.jsonl | -) [--out DIR] [--config FILE]",
-		Short: "Train a classifier of your own on labelled texts",
-		Long: "Train a classifier on labelled texts, one JSON object a line: {\"text\", \"label\"} where labels exclude\n" +
-			"each other, {\"text\", \"labels\": [...]} where a text has several or none. It reads the embedding that\n" +
-			"the proxy computes anyway, and n-grams. The report is of texts that were not trained on. Written is\n" +
-			"DIR/NAME; a running proxy that names it under classify.classifiers takes it up.\n" +
-			"- reads the texts from standard input; --data FILE is FILE.",
+		Short: "Train a custom classifier on labelled texts",
+		Long: "Train a classifier on labelled texts, one JSON object per line: {\"text\", \"label\"} if labels exclude each\n" +
+			"other, {\"text\", \"labels\": [...]} if a text can have several or none. Its features are the embedding that\n" +
+			"the proxy computes anyway, and n-grams. The reported figures are from held-out texts. The classifier is\n" +
+			"written to DIR/NAME; a running proxy that lists it under classify.classifiers loads it.\n" +
+			"With - the texts are read from standard input; --data FILE is the same as FILE.",
 		Args: oneData(&f.data),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.data = strings.Join(append(args, f.data), "") // one of them is empty
@@ -39,14 +39,14 @@ func (c *command) fit() *cobra.Command {
 		},
 	}
 	addAllowUnset(cmd)
-	cmd.Flags().String("config", "", "configuration file whose embedding counts; without one the embedded model's")
-	cmd.Flags().StringVar(&f.o.Name, "name", "", "what rules call the classifier, and its folder")
-	cmd.Flags().StringVar(&f.data, "data", "", "the same as ROWS: one JSON object a line, - for standard input")
-	cmd.Flags().StringVar(&f.out, "out", "", "folder to write it to; default: classify.models_dir")
-	cmd.Flags().StringVar(&f.o.Positive, "positive", "", "of two labels the one that is looked for; default: told by their names")
-	cmd.Flags().Float64Var(&f.o.FalsePositives, "fpr", 0.01, "share of texts without a label that may be given it")
-	cmd.Flags().StringVar(&f.weights, "class-weights", "balanced", "balanced: rare labels count as much as frequent ones; or none")
-	cmd.Flags().BoolVar(&f.bare, "ngrams-only", false, "do not use the embedding: for texts of which it knows nothing")
+	cmd.Flags().String("config", "", "configuration file that selects the embedding model (default: the embedded model)")
+	cmd.Flags().StringVar(&f.o.Name, "name", "", "name of the classifier in rules, and of its folder")
+	cmd.Flags().StringVar(&f.data, "data", "", "the same as ROWS: one JSON object per line, - for standard input")
+	cmd.Flags().StringVar(&f.out, "out", "", "folder to write to (default: classify.models_dir)")
+	cmd.Flags().StringVar(&f.o.Positive, "positive", "", "which of two labels is the positive one (default: derived from their names)")
+	cmd.Flags().Float64Var(&f.o.FalsePositives, "fpr", 0.01, "accepted false positive rate")
+	cmd.Flags().StringVar(&f.weights, "class-weights", "balanced", "balanced: rare labels weigh as much as frequent ones; or none")
+	cmd.Flags().BoolVar(&f.bare, "ngrams-only", false, "use n-grams only, for texts that the embedding does not represent well")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON object")
 	return cmd
 }
@@ -54,9 +54,9 @@ func (c *command) fit() *cobra.Command {
 func (c *command) runFit(cmd *cobra.Command, f *fitFlags) error {
 	switch {
 	case f.o.Name == "":
-		return misuse("--name NAME is missing: what rules call the classifier, and its folder")
+		return misuse("--name NAME is required: the name of the classifier in rules, and of its folder")
 	case f.weights != "balanced" && f.weights != "none":
-		return misuse("--class-weights %q is none of balanced, none", f.weights)
+		return misuse("--class-weights %q is not one of balanced, none", f.weights)
 	case !(f.o.FalsePositives > 0 && f.o.FalsePositives < 1):
 		return misuse("--fpr %v is not above 0 and below 1", f.o.FalsePositives)
 	}

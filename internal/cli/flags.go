@@ -52,10 +52,10 @@ func wrongValue(e *pflag.InvalidValueError) string {
 	flag := e.GetFlag()
 	takes := map[string]string{
 		"bool":     "true or false",
-		"duration": "a time with its unit, such as 300ms or 5s",
+		"duration": "a duration, such as 300ms or 5s",
 		"float64":  "a number",
-		"int":      "a whole number",
-		"uint64":   "a whole number that is not negative",
+		"int":      "an integer",
+		"uint64":   "a non-negative integer",
 	}[flag.Value.Type()]
 	switch {
 	case takes == "":

@@ -8,13 +8,13 @@ import (
 func TestAWrongValueOfAFlagIsToldWithoutWordsOfTheProgram(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
-		"simulate --max-model-len x":  `--max-model-len takes a whole number, found "x"`,
-		"simulate --seats 1.5":        `--max-num-seqs takes a whole number, found "1.5"`,
-		"simulate --kv-blocks=":       `--num-gpu-blocks-override takes a whole number, found ""`,
-		"simulate --max-num-seqs 1e3": `--max-num-seqs takes a whole number, found "1e3"`,
-		"simulate --seed -1":          `--seed takes a whole number that is not negative, found "-1"`,
+		"simulate --max-model-len x":  `--max-model-len takes an integer, found "x"`,
+		"simulate --seats 1.5":        `--max-num-seqs takes an integer, found "1.5"`,
+		"simulate --kv-blocks=":       `--num-gpu-blocks-override takes an integer, found ""`,
+		"simulate --max-num-seqs 1e3": `--max-num-seqs takes an integer, found "1e3"`,
+		"simulate --seed -1":          `--seed takes a non-negative integer, found "-1"`,
 		"simulate --record 9" + nines: `--record 9` + nines + ` is out of range`,
-		"simulate --ttft 5":           `--ttft takes a time with its unit, such as 300ms or 5s, found "5"`,
+		"simulate --ttft 5":           `--ttft takes a duration, such as 300ms or 5s, found "5"`,
 		"doctor --json=maybe":         `--json takes true or false, found "maybe"`,
 		"simulate --max-model-len": "flag needs an argument: --max-model-len; `signalbox simulate --help` lists " +
 			"its flags",

@@ -25,24 +25,24 @@ func (c *command) init() *cobra.Command {
 	i := &initiation{command: c, usual: usual()}
 	cmd := &cobra.Command{
 		Use:   "init [--endpoint URL]... [--from FILE] [--out FILE]",
-		Short: "Write a first configuration from the model servers that are there",
-		Long: "Write a first configuration from the model servers that are there. Each server is asked what\n" +
-			"it is (vLLM, SGLang, llama.cpp, Ollama, TGI, or another one with the API of OpenAI), which\n" +
-			"models it serves and how long their contexts are. On a terminal, without --endpoint, it looks\n" +
-			"at the usual ports of this machine and asks for more.\n\n" +
-			"The key of a server is named and never written: --api-key-env NAME, or URL=NAME for one of\n" +
-			"several.\n\n" +
-			"With --from it reads a configuration of LiteLLM or of vLLM Semantic Router instead, keeps what it\n" +
-			"can and lists what it cannot.",
+		Short: "Write a first configuration for your model servers",
+		Long: "Write a first configuration for your model servers. Each server is asked what\n" +
+			"it is (vLLM, SGLang, llama.cpp, Ollama, TGI, or another OpenAI-compatible server), which\n" +
+			"models it serves and how large their context windows are. On a terminal, without --endpoint, init\n" +
+			"probes the usual ports of this machine and asks for more URLs.\n\n" +
+			"API keys are referenced and never written to the file: --api-key-env NAME, or URL=NAME for one of\n" +
+			"several servers.\n\n" +
+			"With --from, init converts a configuration of LiteLLM or vLLM Semantic Router instead, and lists\n" +
+			"what it could not convert.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return i.run(cmd.Context()) },
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&i.endpoints, "endpoint", nil, "URL of a model server; may be given again")
-	f.StringArrayVar(&i.keys, "api-key-env", nil, "environment variable with the key of all servers, or URL=NAME for that of one")
-	f.StringVar(&i.out, "out", "signalbox.yaml", "file to write; - prints it")
-	f.StringVar(&i.from, "from", "", "configuration of LiteLLM or vLLM Semantic Router to go over from")
-	f.BoolVar(&i.force, "force", false, "write over a file that is there")
+	f.StringArrayVar(&i.endpoints, "endpoint", nil, "URL of a model server; may be repeated")
+	f.StringArrayVar(&i.keys, "api-key-env", nil, "environment variable that holds the API key of all servers, or URL=NAME for one server")
+	f.StringVar(&i.out, "out", "signalbox.yaml", "file to write; - writes to standard output")
+	f.StringVar(&i.from, "from", "", "configuration of LiteLLM or vLLM Semantic Router to convert")
+	f.BoolVar(&i.force, "force", false, "overwrite an existing file")
 	return cmd
 }
 
@@ -103,7 +103,7 @@ func (i *initiation) run(ctx context.Context) error {
 // migrate goes over from another router.
 func (i *initiation) migrate() error {
 	if len(i.endpoints) > 0 {
-		return misuse("--from and --endpoint exclude each other")
+		return misuse("--from and --endpoint are mutually exclusive")
 	}
 	b, err := os.ReadFile(i.from)
 	if err != nil {
@@ -121,7 +121,7 @@ func (i *initiation) mayWrite() error {
 		return nil
 	}
 	if _, err := os.Lstat(i.out); !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s is there already: name another file with --out, or write over it with --force", i.out)
+		return fmt.Errorf("%s already exists: choose another file with --out, or overwrite it with --force", i.out)
 	}
 	return nil
 }
@@ -195,7 +195,7 @@ func (i *initiation) one(ctx context.Context, address string, patience time.Dura
 func remedy(err error) string {
 	switch {
 	case errors.Is(err, modelserver.ErrKey):
-		return "; name the variable that holds its key: --api-key-env NAME"
+		return "; pass the variable that holds its API key: --api-key-env NAME"
 	case errors.Is(err, modelserver.ErrNotReady):
 		return "; wait until it has loaded its model"
 	case errors.Is(err, modelserver.ErrOtherScheme):
@@ -226,7 +226,7 @@ func (i *initiation) show(f setup.Found) {
 		p.printf("  %s  %s\n", m.ID, p.faint(strings.Join(about, ", ")))
 	}
 	if s.Asleep {
-		p.printf("  %s\n", p.warn("it sleeps or is paused, and answers nothing until it is woken up"))
+		p.printf("  %s\n", p.warn("it is asleep or paused and does not respond until it is woken up"))
 	}
 }
 
@@ -249,15 +249,15 @@ func (i *initiation) ask(ctx context.Context) ([]setup.Found, error) {
 		}
 	}
 	if len(found) == 0 {
-		p.printf("None is taken so far.\n")
+		p.printf("No server has been added so far.\n")
 	}
 	for {
-		address, err := i.line("URL of a (further) model server, empty when there is none: ")
+		address, err := i.line("URL of a model server, empty to finish: ")
 		switch {
 		case err != nil:
 			return nil, err
 		case address == "" && len(found) == 0:
-			return nil, errors.New("init: without a model server there is nothing to write; `signalbox demo` runs with simulated ones")
+			return nil, errors.New("init: no model server was given; `signalbox demo` runs with simulated ones")
 		case address == "":
 			return found, nil
 		}
@@ -277,7 +277,7 @@ func (i *initiation) named(ctx context.Context, address string) (setup.Found, er
 	if !errors.Is(err, modelserver.ErrKey) {
 		return f, err
 	}
-	name, err := i.line("It wants a key. Name of the environment variable that holds it: ")
+	name, err := i.line("It requires an API key. Name of the environment variable that holds it: ")
 	if err != nil || name == "" {
 		return f, errors.Join(err, modelserver.ErrKey)
 	}
@@ -308,7 +308,7 @@ func (i *initiation) write(plan *setup.Plan) error {
 	}
 	cfg, warnings, err := config.Check(i.out, b, i.Env, app.Catalog)
 	if err != nil {
-		return fmt.Errorf("init wrote what is not valid, which is a fault of this program: %w\n%s", err, b)
+		return fmt.Errorf("init produced an invalid configuration, which is a bug in signalbox: %w\n%s", err, b)
 	}
 	p := i.talk()
 	if i.out == "-" {

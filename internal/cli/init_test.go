@@ -42,7 +42,7 @@ func TestInitAsksAPerson(t *testing.T) {
 	if err := i.run(t.Context()); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
-	for _, want := range []string{"found vLLM", "Use it? [Y/n]", "no: nothing answers", "It wants a key", "wrote " + file} {
+	for _, want := range []string{"found vLLM", "Use it? [Y/n]", "no: no response", "It requires an API key", "wrote " + file} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("it does not say %q:\n%s", want, out.String())
 		}

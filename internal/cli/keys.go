@@ -16,7 +16,7 @@ import (
 func (c *command) keys() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keys",
-		Short: "Make keys for callers: of the configuration, and of a running proxy",
+		Short: "Create and manage API keys",
 		RunE:  onlyHelp,
 	}
 	cmd.AddCommand(c.newKey())
@@ -29,12 +29,12 @@ func (c *command) newKey() *cobra.Command {
 	var quiet bool
 	cmd := &cobra.Command{
 		Use:   "new NAME",
-		Short: "Print a new key, and its line for auth.keys",
-		Long: "Print a new key, and its line for auth.keys. The key is shown this once and kept nowhere;\n" +
-			"the configuration holds its SHA-256 alone. NAME is what logs and limits call it.",
+		Short: "Create a key for the configuration, and print its line for auth.keys",
+		Long: "Create a key and print it with its line for auth.keys. The key is shown once and not stored; the\n" +
+			"configuration contains only its SHA-256 hash. NAME identifies the key in logs and limits.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return misuse("keys new takes one name, as in: signalbox keys new web-app")
+				return misuse("keys new requires one name, such as: signalbox keys new web-app")
 			}
 			var p option.Problems
 			p.Name("NAME", args[0])
@@ -57,14 +57,14 @@ func (c *command) newKey() *cobra.Command {
 				p.printf("%s\n%s\n", key, line)
 				return nil
 			}
-			p.printf("The key, for the caller. It is shown this once:\n\n  %s\n\n", p.bold(key))
+			p.printf("The key, for the caller. It is shown only once:\n\n  %s\n\n", p.bold(key))
 			p.printf("Its line for the configuration:\n\n  auth:\n    mode: keys\n    keys:\n      %s\n", line)
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&tenant, "tenant", "", "whom the caller belongs to; default: auth.default_tenant")
-	cmd.Flags().StringVar(&role, "role", "", "what rules may read; default: auth.default_role")
-	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print the key and the line, and nothing else")
+	cmd.Flags().StringVar(&tenant, "tenant", "", "tenant of the caller (default: auth.default_tenant)")
+	cmd.Flags().StringVar(&role, "role", "", "role of the caller (default: auth.default_role)")
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print only the key and the line")
 	return cmd
 }
 

@@ -31,7 +31,7 @@ func amount(b *keyring.Usage, x float64) string {
 // showKey is the command that tells of a key what is used of its budgets and limits.
 func (c *command) showKey() *cobra.Command {
 	var asJSON bool
-	cmd := c.keyCommand("show (ID | NAME)", "Show a virtual key of a running proxy, and what is used of its bounds", 1,
+	cmd := c.keyCommand("show (ID | NAME)", "Show a virtual key of a running proxy, and the usage of its limits", 1,
 		func(ctx context.Context, at string, args []string) error {
 			id, err := c.keyID(ctx, at, args[0])
 			if err != nil {
@@ -74,7 +74,7 @@ func (p *printer) keyUsage(k *keyUsage) {
 		p.printf("\n%s\n", p.warn(k.Hint))
 	}
 	if len(k.Usage) == 0 {
-		p.printf("\nno budget and no limit on a minute bounds it\n")
+		p.printf("\nno budget and no rate limit applies to it\n")
 		return
 	}
 	alone := false
@@ -89,6 +89,6 @@ func (p *printer) keyUsage(k *keyUsage) {
 	p.printf("\n")
 	p.table([]string{"of", "what", "per", "limit", "used", "left", "resets"}, rows)
 	if alone {
-		p.printf("this replica alone: no Redis was asked, or it did not answer\n")
+		p.printf("counted by this replica only: Redis is not configured or did not respond\n")
 	}
 }

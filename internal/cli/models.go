@@ -18,11 +18,11 @@ func (c *command) models() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "models",
 		Short: "List, download and verify models",
-		Long: "List, download and verify models. They lie in folders of models_dir, by default " +
-			"~/.cache/signalbox/models; classify.tasks[].model names one, ORG/NAME for a downloaded one.",
+		Long: "List, download and verify models. Models are folders in models_dir, by default " +
+			"~/.cache/signalbox/models. classify.tasks[].model selects one, ORG/NAME for a downloaded model.",
 		RunE: onlyHelp,
 	}
-	cmd.PersistentFlags().String("dir", "", "folder of models, models_dir of the configuration; default: signalbox/models in the user's cache directory")
+	cmd.PersistentFlags().String("dir", "", "folder of models, the same as models_dir in the configuration (default: signalbox/models in the user's cache directory)")
 	cmd.AddCommand(c.modelsList(), c.modelsPull(), c.modelsVerify())
 	return cmd
 }

@@ -21,9 +21,9 @@ func (c *command) modelsPull() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pull ORG/NAME[@REVISION]",
 		Short: "Download a model from the Hugging Face hub or a mirror",
-		Long: "Download what a classifier needs of a model: one graph, the tokenizer, label mappings, the card. Every file is\n" +
-			"checked; a download that was cut short goes on where it stopped. HF_TOKEN gives access to private and gated\n" +
-			"models, HF_ENDPOINT or --endpoint names a mirror, HTTPS_PROXY a proxy.",
+		Long: "Download the files of a model that a classifier needs: one graph, the tokenizer, label mappings and the model\n" +
+			"card. Every file is verified; an interrupted download resumes. Set HF_TOKEN for private and gated models,\n" +
+			"HF_ENDPOINT or --endpoint for a mirror, HTTPS_PROXY for a proxy.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return misuse("pull takes exactly one repository, ORG/NAME or ORG/NAME@REVISION")
@@ -53,7 +53,7 @@ func (c *command) modelsPull() *cobra.Command {
 			result, err := client.Pull(cmd.Context(), q)
 			watch.close()
 			if errors.Is(err, context.Canceled) {
-				return errors.New("interrupted; what has arrived is kept, the same command goes on from there")
+				return errors.New("interrupted; run the same command again to resume")
 			}
 			if err != nil {
 				return err
@@ -63,10 +63,10 @@ func (c *command) modelsPull() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&q.Selection.Precision, "precision", "auto", "numbers of the graph: fp32, fp16 (for a GPU), int8; auto takes int8 where there is one, else fp32")
+	f.StringVar(&q.Selection.Precision, "precision", "auto", "precision of the graph: fp32, fp16 (for a GPU), int8; auto is int8 if available, else fp32")
 	f.StringVar(&q.Selection.Graph, "graph", "", "path of the graph, instead of --precision")
 	f.StringSliceVar(&q.Selection.Include, "include", nil, "pattern of further files, such as '*.txt' or 'onnx/layer-6/'; may be repeated")
-	f.StringVar(&endpoint, "endpoint", "", "URL of the hub or a mirror; default: HF_ENDPOINT, else "+hub.DefaultEndpoint)
+	f.StringVar(&endpoint, "endpoint", "", "URL of the hub or a mirror (default: HF_ENDPOINT, else "+hub.DefaultEndpoint+")")
 	return cmd
 }
 

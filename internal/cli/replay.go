@@ -21,22 +21,22 @@ func (c *command) replay() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "replay FILE... --config NEW.yaml [--json] [--limit N]",
-		Short: "Show what another configuration would have decided",
-		Long: "Decide the requests of a decision log (telemetry.decisions) again under another configuration, from the signals in the\n" +
-			"log, and print what would change. Nothing is forwarded. FILE, or --decisions FILE, is the log; - reads\n" +
-			"standard input. With --outcomes it also estimates what answers would have been worth, from ratings and the\n" +
-			"chances in the log.\n\n" +
-			"Exit code 0 when every request would be decided as it was, 1 when something would change or cannot be told, 2 on\n" +
+		Short: "Show which decisions another configuration would change",
+		Long: "Evaluate the requests of a decision log (telemetry.decisions) under another configuration, using the logged\n" +
+			"signals, and print what would change. Nothing is forwarded. FILE, or --decisions FILE, is the log; - reads\n" +
+			"standard input. With --outcomes, replay also estimates the ratings of responses under the new configuration,\n" +
+			"from ratings and the probabilities in the log.\n\n" +
+			"The exit code is 0 if no decision would change, 1 if one would change or cannot be evaluated, 2 on\n" +
 			"trouble.",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			decisions = append(decisions, args...)
 			if len(decisions) == 0 {
-				return misuse("name the decision logs: signalbox replay FILE... --config NEW.yaml, or - for standard input")
+				return misuse("missing decision log: signalbox replay FILE... --config NEW.yaml, or - for standard input")
 			}
 			for _, name := range decisions {
 				if ext := filepath.Ext(name); ext == ".yaml" || ext == ".yml" {
-					return misuse("%s is a configuration and no decision log: signalbox replay LOG... --config %[1]s", name)
+					return misuse("%s is a configuration, not a decision log: signalbox replay LOG... --config %[1]s", name)
 				}
 			}
 			if limit < 0 {
@@ -61,7 +61,7 @@ func (c *command) replay() *cobra.Command {
 	addConfigFlags(cmd)
 	f := cmd.Flags()
 	f.StringArrayVar(&decisions, "decisions", nil, "decision log; may be repeated")
-	f.StringVar(&outcomes, "outcomes", "", "an export of outcomes (GET /-/outcomes): how good answers were")
+	f.StringVar(&outcomes, "outcomes", "", "file with ratings of responses, exported from GET /-/outcomes")
 	f.IntVar(&limit, "limit", 0, "read at most this many decisions; 0 reads all")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd

@@ -100,9 +100,9 @@ func TestReplayEstimatesWhatAnswersWouldHaveBeenWorth(t *testing.T) {
 func TestReplayTellsALogFromAConfiguration(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
-		"replay":          "name the decision logs: signalbox replay FILE... --config NEW.yaml, or - for standard input",
-		"replay new.yaml": "new.yaml is a configuration and no decision log: signalbox replay LOG... --config new.yaml",
-		"replay log.jsonl --decisions new.yml": "new.yml is a configuration and no decision log: " +
+		"replay":          "missing decision log: signalbox replay FILE... --config NEW.yaml, or - for standard input",
+		"replay new.yaml": "new.yaml is a configuration, not a decision log: signalbox replay LOG... --config new.yaml",
+		"replay log.jsonl --decisions new.yml": "new.yml is a configuration, not a decision log: " +
 			"signalbox replay LOG... --config new.yml",
 	} {
 		code, out, problems := run(t, "", strings.Fields(line)...)

@@ -33,16 +33,15 @@ func (c *command) report() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "report FILE... [--by DIMENSION] [--since TIME] [--until TIME] [--tenant NAME] " +
 			"[--format table|csv|json|html | --json]",
-		Short: "Sum up what requests cost, from a decision log",
-		Long: "Read decision logs (telemetry.decisions), renamed ones and those compressed by gzip too, and print what requests\n" +
-			"cost, by which route they went to which model, what became of them and how long they took. - reads standard\n" +
-			"input. --format html writes a page that needs nothing else, to standard output.\n\n" +
-			"A TIME is a day (2026-05-01), a time (2026-05-01T12:00:00Z), or how long ago it was (24h, 7d); a day and a time\n" +
-			"without a zone are of UTC. Lines that cannot be read are counted and named; the exit code is 1\n" +
-			"where none could be.",
+		Short: "Summarise the cost of requests from a decision log",
+		Long: "Read decision logs (telemetry.decisions), including rotated and gzip-compressed ones, and summarise cost, routes,\n" +
+			"models, results and latency. With - standard input is read. --format html writes a self-contained page to\n" +
+			"standard output.\n\n" +
+			"TIME is a day (2026-05-01), a time (2026-05-01T12:00:00Z), or an age (24h, 7d); a day, or a time without a zone,\n" +
+			"is in UTC. Lines that cannot be read are counted and listed; the exit code is 1 if no line could be read.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return misuse("name the decision logs: signalbox report FILE..., or - for standard input")
+				return misuse("missing decision log: signalbox report FILE..., or - for standard input")
 			}
 			return nil
 		},
@@ -74,12 +73,12 @@ func (c *command) report() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&since, "since", "", "the first time that counts")
-	f.StringVar(&until, "until", "", "the first time that does not")
-	f.StringVar(&o.Tenant, "tenant", "", "count the requests of this tenant alone")
-	f.StringSliceVar(&o.By, "by", report.Dimensions(), strings.Join(report.Dimensions(), ", ")+"; several by commas")
-	f.StringVar(&outcomes, "outcomes", "", "an export of outcomes (GET /-/outcomes): how good answers were")
-	f.IntVar(&o.Top, "top", 20, "names that are shown of each; the others are summed up, days are all shown")
+	f.StringVar(&since, "since", "", "start of the period, inclusive")
+	f.StringVar(&until, "until", "", "end of the period, exclusive")
+	f.StringVar(&o.Tenant, "tenant", "", "count only requests of this tenant")
+	f.StringSliceVar(&o.By, "by", report.Dimensions(), strings.Join(report.Dimensions(), ", ")+"; comma-separated")
+	f.StringVar(&outcomes, "outcomes", "", "file with ratings of responses, exported from GET /-/outcomes")
+	f.IntVar(&o.Top, "top", 20, "names shown per dimension; the rest is summed up, and all days are shown")
 	f.StringVar(&format, "format", formatTable, strings.Join(formats(), ", "))
 	f.Bool("json", false, "print one JSON object, as --format json does")
 	words := func(words []string) cobra.CompletionFunc {
@@ -100,7 +99,7 @@ func formatFlag(cmd *cobra.Command, format string) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("read --json: %w", err)
 	case !slices.Contains(formats(), format):
-		return "", misuse("--format %q is none of %s", format, strings.Join(formats(), ", "))
+		return "", misuse("--format %q is not one of %s", format, strings.Join(formats(), ", "))
 	case !asJSON:
 		return format, nil
 	case format != formatJSON && cmd.Flags().Changed("format"):
@@ -127,7 +126,7 @@ func timeFlag(flag, text string, now time.Time) (time.Time, error) {
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
 		return now.Add(-d), nil
 	}
-	return time.Time{}, misuse("%s %q is no day such as 2026-05-01, no time such as 2026-05-01T12:00:00Z, and not how long ago, such as 24h or 7d", flag, text)
+	return time.Time{}, misuse("%s %q is not a day such as 2026-05-01, a time such as 2026-05-01T12:00:00Z, or an age such as 24h or 7d", flag, text)
 }
 
 // readRatings reads an export of outcomes; none for an empty name.
@@ -256,7 +255,7 @@ func (p *printer) reported(r *report.Report) {
 		p.fact("  saved", fmt.Sprintf("%s, %.1f %%", report.USD(g.Saved), g.SavedShare()))
 	}
 	if g.Thrown.Answers > 0 {
-		p.fact("  thrown away", fmt.Sprintf("%s of it for %s answers, %s tokens", report.USD(g.Thrown.Cost), n(g.Thrown.Answers), n(g.Thrown.Tokens)))
+		p.fact("  discarded", fmt.Sprintf("%s of it for %s answers, %s tokens", report.USD(g.Thrown.Cost), n(g.Thrown.Answers), n(g.Thrown.Tokens)))
 	}
 	if g.Mirrored.Copies > 0 {
 		p.fact("  copies", fmt.Sprintf("%s, %s besides", n(g.Mirrored.Copies), report.USD(g.Mirrored.Cost)))
@@ -264,7 +263,7 @@ func (p *printer) reported(r *report.Report) {
 	t := &g.Tokens
 	p.fact("tokens", fmt.Sprintf("prompt %s (cached %s), completion %s (reasoning %s)", n(t.Prompt), n(t.Cached), n(t.Completion), n(t.Reasoning)))
 	if g.Untold > 0 {
-		p.fact("  untold", n(g.Untold)+" answers told none and count as free")
+		p.fact("  untold", n(g.Untold)+" responses reported none and count as free")
 	}
 	p.fact("first token", times(&g.TTFT))
 	p.fact("whole answer", times(&g.Took))
@@ -337,7 +336,7 @@ func (p *printer) ends(g *report.Group) {
 	}
 	if g.Refused > 0 {
 		p.printf("%s%12s\n", p.warn(fmt.Sprintf("%-*s", factWidth, "refused")), report.Thousands(g.Refused))
-		p.hanging("    ", "    ", "by a limit, before they were decided: in no other number", p.faint)
+		p.hanging("    ", "    ", "by a limit, before they were decided: not in any other number", p.faint)
 	}
 }
 

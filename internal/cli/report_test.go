@@ -79,12 +79,12 @@ func TestAReportSaysWhatItDoesNotUnderstand(t *testing.T) {
 		code int
 		want string
 	}{
-		{nil, 2, "name the decision logs"},
+		{nil, 2, "missing decision log"},
 		{[]string{"no-such.jsonl"}, 1, "no-such.jsonl: no such file"},
-		{[]string{reportLog, "--by", "colour"}, 2, `"colour" is none of route, model`},
-		{[]string{reportLog, "--format", "xml"}, 2, `--format "xml" is none of table, csv, json, html`},
+		{[]string{reportLog, "--by", "colour"}, 2, `"colour" is not one of route, model`},
+		{[]string{reportLog, "--format", "xml"}, 2, `--format "xml" is not one of table, csv, json, html`},
 		{[]string{reportLog, "--json", "--format", "csv"}, 2, "report takes --json or --format csv, not both"},
-		{[]string{reportLog, "--since", "yesterday"}, 2, `--since "yesterday" is no day`},
+		{[]string{reportLog, "--since", "yesterday"}, 2, `--since "yesterday" is not a day`},
 		{[]string{reportLog, "--since", "2026-05-02", "--until", "2026-05-01"}, 2, "nothing lies between"},
 		{[]string{reportLog, "--outcomes", reportLog}, 1, "decisions.jsonl: line 1: id or score is missing"},
 		{[]string{reportLog, "--top", "0"}, 2, "0 names are not 1 to 200"},

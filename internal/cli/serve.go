@@ -22,9 +22,10 @@ func (c *command) serve() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve [FILE] [--listen ADDR]",
 		Short: "Run the proxy",
-		Long: "Run the proxy. SIGTERM drains and stops, SIGHUP or a changed file reloads.\n" +
-			"FILE is the configuration, as with --config FILE.\n" +
-			"Flags win over SIGNALBOX_CONFIG, SIGNALBOX_LISTEN and SIGNALBOX_ADMIN_LISTEN, which win over the file.",
+		Long: "Run the proxy. SIGTERM drains and stops it; SIGHUP or a change of the file reloads the configuration.\n" +
+			"FILE is the configuration file, the same as --config FILE.\n" +
+			"Flags override the variables SIGNALBOX_CONFIG, SIGNALBOX_LISTEN and SIGNALBOX_ADMIN_LISTEN, which\n" +
+			"override the file.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, settings, err := c.load(cmd, args)
 			if err != nil {

@@ -22,16 +22,16 @@ func (c *command) simulate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "simulate --listen ADDR --model NAME",
 		Short: "Run one simulated vLLM server",
-		Long: "Run one simulated vLLM server: it answers OpenAI-compatible requests with made-up\n" +
-			"text at a chosen pace, or with JSON by the schema that is asked for, says in the header\n" +
-			"X-Simulator what it was sent, calls a tool that the question names, and serves\n" +
-			"embeddings and vLLM's metrics. With --answers it recites the text\n" +
-			"written for a question instead; each line of the file is a JSON object such as\n\n" +
+		Long: "Run one simulated vLLM server. It answers OpenAI-compatible requests with made-up text at\n" +
+			"a configurable pace, or with JSON that follows the requested schema, and calls a tool that\n" +
+			"the question names. The header X-Simulator shows the request that it received. It also\n" +
+			"serves embeddings and vLLM's metrics. With --answers it replies with prepared\n" +
+			"texts instead; each line of the file is a JSON object such as\n\n" +
 			`  {"match": "part of the last user message", "text": "the answer", "chunk": 4, "tpot": "20ms"}` + "\n\n" +
-			"where chunk (code points) and tpot may be left out. Nothing in an answer is computed by a model.\n\n" +
-			"Prompts are cached in blocks as vLLM caches them, apart by cache_salt: usage and metrics tell what was found. With\n" +
-			"--prefill-per-token what was not found takes time. --dev adds the paths of vLLM's development mode\n" +
-			"(/reset_prefix_cache, /sleep, /wake_up, /is_sleeping) and /sim/restart, which forgets everything.",
+			"where chunk (code points) and tpot are optional. No response is computed by a model.\n\n" +
+			"Prompts are cached in blocks as in vLLM, separately per cache_salt; usage and metrics report cache hits. With\n" +
+			"--prefill-per-token, tokens that are not cached take time. --dev adds the paths of vLLM's development mode\n" +
+			"(/reset_prefix_cache, /sleep, /wake_up, /is_sleeping) and /sim/restart, which clears all state.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Model == "" {
@@ -65,17 +65,17 @@ func (c *command) simulate() *cobra.Command {
 	f.DurationVar(&o.TPOT, "tpot", o.TPOT, "time per further token")
 	f.IntVar(&o.MaxModelLen, "max-model-len", o.MaxModelLen, "context window in tokens")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of ids and filler text")
-	f.IntVar(&o.MaxNumSeqs, "max-num-seqs", o.MaxNumSeqs, "requests that run at once; the others wait. 0: no bound")
+	f.IntVar(&o.MaxNumSeqs, "max-num-seqs", o.MaxNumSeqs, "maximum number of concurrent requests, others wait; 0: no limit")
 	f.IntVar(&o.KV.Blocks, "num-gpu-blocks-override", o.KV.Blocks, "blocks of the prefix cache; 0: no cache")
-	f.IntVar(&o.KV.BlockTokens, "block-size", o.KV.BlockTokens, "tokens a block")
-	f.IntVar(&o.KV.Lanes, "prefill-lanes", o.KV.Lanes, "prompts that are computed at once")
+	f.IntVar(&o.KV.BlockTokens, "block-size", o.KV.BlockTokens, "tokens per block")
+	f.IntVar(&o.KV.Lanes, "prefill-lanes", o.KV.Lanes, "number of prompts computed concurrently")
 	f.DurationVar(&o.KV.Prefill, "prefill-per-token", o.KV.Prefill, "time per prompt token that is not cached, on top of --ttft")
 	f.IntVar(&o.KV.OffloadBlocks, "offload-blocks", o.KV.OffloadBlocks, "blocks of a second tier in main memory; 0: none")
 	f.DurationVar(&o.KV.Load, "load-per-token", o.KV.Load, "time per prompt token that comes from main memory")
-	f.DurationVar(&o.KV.Crowd, "crowd", o.KV.Crowd, "what every other running request adds to --tpot")
+	f.DurationVar(&o.KV.Crowd, "crowd", o.KV.Crowd, "time that every other running request adds to --tpot")
 	f.BoolVar(&o.PriorityScheduling, "priority-scheduling", false, "honour the priority of requests instead of refusing it")
-	f.BoolVar(&o.DevMode, "dev", false, "paths of vLLM's development mode, and /sim/restart")
-	f.StringVar(&answers, "answers", answers, "JSON lines of answers to recite")
+	f.BoolVar(&o.DevMode, "dev", false, "serve the paths of vLLM's development mode, and /sim/restart")
+	f.StringVar(&answers, "answers", answers, "JSON lines file of prepared responses")
 	f.IntVar(&o.Record, "record", o.Record, "keep the last N requests at GET /sim/requests")
 	f.SetNormalizeFunc(vllmFlag)
 	return cmd

@@ -27,10 +27,10 @@ func (c *command) top() *cobra.Command {
 	var once bool
 	cmd := &cobra.Command{
 		Use:   "top [--admin URL]",
-		Short: "Show what a running proxy decides, and what its endpoints are busy with",
-		Long: "Show what a running proxy decides, and what its endpoints are busy with: the live part of\n" +
-			"its console. On a terminal the screen is drawn anew every second, until Ctrl-C; in a pipe\n" +
-			"every decision is a line. SIGNALBOX_ADMIN_TOKEN is sent where server.admin_token is set.",
+		Short: "Show the decisions and the load of a running proxy",
+		Long: "Show the decisions of a running proxy and the load of its endpoints, as its console does. On a\n" +
+			"terminal the screen is refreshed every second until Ctrl-C; in a pipe every decision is a line.\n" +
+			"Set SIGNALBOX_ADMIN_TOKEN if the proxy has server.admin_token.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t := &top{command: c, p: c.printer(), at: strings.TrimSuffix(at, "/") + "/console/api/"}
@@ -46,7 +46,7 @@ func (c *command) top() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&at, "admin", "http://127.0.0.1:9090", "address of the admin listener")
-	cmd.Flags().BoolVar(&once, "once", false, "print the endpoints and the last decisions once")
+	cmd.Flags().BoolVar(&once, "once", false, "print the endpoints and the last decisions once, and exit")
 	return cmd
 }
 
@@ -196,7 +196,7 @@ func (t *top) draw(s *console.Overview) {
 	lines := append(t.head(s), "")
 	title := "Decisions, newest first"
 	if t.skipped > 0 {
-		title += fmt.Sprintf("; %d more were made than are shown", t.skipped)
+		title += fmt.Sprintf("; %d more are not shown", t.skipped)
 	}
 	lines = append(lines, t.p.bold(title))
 	for _, d := range slices.Backward(t.last) {
@@ -270,7 +270,7 @@ func (t *top) head(s *console.Overview) []string {
 			out = append(out, line)
 		}
 		if m.Queued > 0 {
-			out = append(out, p.warn(fmt.Sprintf("%s: %d requests wait for an endpoint", m.Model, m.Queued)))
+			out = append(out, p.warn(fmt.Sprintf("%s: %d requests are waiting for an endpoint", m.Model, m.Queued)))
 		}
 	}
 	return out
@@ -304,7 +304,7 @@ func spent(s *console.Overview) string {
 		out = fmt.Sprintf("  $%.4f, %.0f %% less than always %s", cost, 100*(1-cost/base), s.Dearest)
 	}
 	if untold > 0 {
-		out += fmt.Sprintf("  not counted: %d answers that told no tokens", untold)
+		out += fmt.Sprintf("  not counted: %d responses without token usage", untold)
 	}
 	return out
 }

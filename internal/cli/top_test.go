@@ -38,7 +38,7 @@ func TestTopSaysHowManyAnswersItsCostLeavesOut(t *testing.T) {
 		`{"model":"small","requests":342,"untold":%d,"cost_usd":0.0038,"baseline_usd":0.1285}]}}`
 	got := shown(t, fmt.Sprintf(overview, 197))
 	const want = "549 requests  $0.0438, 74 % less than always large  " +
-		"not counted: 354 answers that told no tokens\n"
+		"not counted: 354 responses without token usage\n"
 	if !strings.Contains(got, want) {
 		t.Errorf("a sum of some answers looks like that of all:\n%s", got)
 	}

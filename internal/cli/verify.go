@@ -21,8 +21,8 @@ func (c *command) modelsVerify() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify [NAME]",
 		Short: "Check every file against its checksum",
-		Long: "Read every file of the named model, or of the embedded bundles and all downloaded models, and compare it\n" +
-			"with the checksums of its bundle.yaml and of the record that pull wrote. Exit code 1 with a line for every\n" +
+		Long: "Compare every file of a model with the checksums in its bundle.yaml and in the record that pull wrote.\n" +
+			"Without NAME, verify the embedded bundles and all downloaded models. The exit code is 1, with a line for every\n" +
 			"problem.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {

@@ -17,8 +17,8 @@ func (c *command) versionCmd() *cobra.Command {
 		Use:   "version",
 		Short: "Print versions and the execution providers found",
 		Args:  noArgs,
-		Long: "Print versions and the execution providers of ONNX Runtime. Each is asked by a tiny run: yes, it works; no, it is\n" +
-			"missing or failed; unknown, that could not be told.",
+		Long: "Print versions and the execution providers of ONNX Runtime. Each provider is tried with a small run: yes, it\n" +
+			"works; no, it is missing or failed; unknown, it could not be tried.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			settings, err := config.ReadSettings(cmd.Flags())
 			if err != nil {
@@ -43,7 +43,7 @@ func (c *command) versionCmd() *cobra.Command {
 			}
 			if len(rows) > 0 {
 				p.table([]string{"provider", "available", "detail"}, rows)
-				p.printf("provider: auto takes %s here\n", v.Provider)
+				p.printf("provider: auto selects %s\n", v.Provider)
 			}
 			return nil
 		},

@@ -39,7 +39,7 @@ func (c *command) virtualKeys() []*cobra.Command {
 	}
 	var grace, tenant string
 	var asJSON bool
-	add := c.keyCommand("create NAME", "Make a virtual key of a running proxy, which needs no reload", 1,
+	add := c.keyCommand("create NAME", "Create a virtual key in a running proxy, without a reload", 1,
 		func(ctx context.Context, at string, args []string) error {
 			create.Name = args[0]
 			var k virtualKey
@@ -52,11 +52,11 @@ func (c *command) virtualKeys() []*cobra.Command {
 			c.printer().printf("%s\n%s\n", k.ID, k.Secret)
 			return nil
 		})
-	add.Long = "Make a virtual key of a running proxy, which needs no reload, and print its id and the key,\n" +
-		"which is shown this once. Models, rates and budgets are given by its API: docs/keys.md."
-	add.Flags().StringVar(&create.Tenant, "tenant", "", "whom the caller belongs to; default: auth.default_tenant")
-	add.Flags().StringVar(&create.Role, "role", "", "what rules may read; default: auth.default_role")
-	add.Flags().StringVar(&create.TTL, "ttl", "", "how long it holds, as 720h or 30d; default: without end")
+	add.Long = "Create a virtual key in a running proxy, without a reload, and print its id and the key, which is\n" +
+		"shown only once. Models, rate limits and budgets are set with the HTTP API: docs/keys.md."
+	add.Flags().StringVar(&create.Tenant, "tenant", "", "tenant of the caller (default: auth.default_tenant)")
+	add.Flags().StringVar(&create.Role, "role", "", "role of the caller (default: auth.default_role)")
+	add.Flags().StringVar(&create.TTL, "ttl", "", "lifetime, such as 720h or 30d (default: no expiry)")
 	list := c.keyCommand("list", "List the virtual keys of a running proxy", 0,
 		func(ctx context.Context, at string, _ []string) error {
 			var all struct{ Keys []virtualKey }
@@ -74,9 +74,9 @@ func (c *command) virtualKeys() []*cobra.Command {
 			c.printer().table([]string{"id", "name", "state", "tenant", "role", "expires"}, rows)
 			return nil
 		})
-	list.Flags().StringVar(&tenant, "tenant", "", "those of one tenant alone")
+	list.Flags().StringVar(&tenant, "tenant", "", "only the keys of this tenant")
 	addJSON(list, &asJSON)
-	rotate := c.keyCommand("rotate (ID | NAME)", "Print another secret for a virtual key of a running proxy", 1,
+	rotate := c.keyCommand("rotate (ID | NAME)", "Issue a new secret for a virtual key of a running proxy", 1,
 		func(ctx context.Context, at string, args []string) error {
 			id, err := c.keyID(ctx, at, args[0])
 			if err != nil {
@@ -91,7 +91,7 @@ func (c *command) virtualKeys() []*cobra.Command {
 			c.printer().printf("%s\n", k.Secret)
 			return nil
 		})
-	rotate.Flags().StringVar(&grace, "grace", "0s", "how long the secret before goes on to work, as 24h or 7d")
+	rotate.Flags().StringVar(&grace, "grace", "0s", "how long the previous secret stays valid, such as 24h or 7d")
 	revoke := c.keyCommand("revoke (ID | NAME)", "Revoke a virtual key of a running proxy", 1,
 		func(ctx context.Context, at string, args []string) error {
 			id, err := c.keyID(ctx, at, args[0])
@@ -132,9 +132,9 @@ func (c *command) keyCommand(
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) < takes:
-				return misuse("name the key: signalbox keys %s", cmd.Use)
+				return misuse("missing key: signalbox keys %s", cmd.Use)
 			case len(args) > takes && takes == 0:
-				return misuse("keys %s takes no name, found %q", cmd.Use, args[0])
+				return misuse("keys %s takes no argument, found %q", cmd.Use, args[0])
 			case len(args) > takes:
 				return misuse("keys %s takes one key, found %q besides %q", cmd.Name(), args[1], args[0])
 			}
@@ -153,7 +153,7 @@ func (c *command) keyCommand(
 		},
 	}
 	cmd.Flags().StringVar(&at, "admin", "http://127.0.0.1:9090", "address of the admin listener; SIGNALBOX_ADMIN_TOKEN is sent")
-	cmd.Flags().String("config", "", "configuration file of the proxy, on this machine, whose admin listener is asked")
+	cmd.Flags().String("config", "", "configuration file of the local proxy, to find its admin listener")
 	return cmd
 }
 
@@ -177,7 +177,7 @@ func (c *command) adminOf(cmd *cobra.Command) (string, error) {
 	cfg.Override(settings)
 	host, port, err := net.SplitHostPort(cfg.Server.AdminListen)
 	if err != nil || port == "0" {
-		return "", misuse("%s leaves the port of server.admin_listen open: name it, as in: "+
+		return "", misuse("%s does not fix the port of server.admin_listen; pass the address, such as: "+
 			"signalbox keys %s --admin http://127.0.0.1:9090", settings.File, cmd.Name())
 	}
 	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
@@ -237,7 +237,7 @@ func (c *command) openAdmin(ctx context.Context, method, at string, body []byte)
 	}
 	res, err := client.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("the admin listener does not answer; --admin names another: %w", err)
+		return nil, fmt.Errorf("the admin listener is not reachable; set its address with --admin: %w", err)
 	}
 	if res.StatusCode < http.StatusMultipleChoices {
 		return res, nil
@@ -262,7 +262,7 @@ func refusal(req *http.Request, status string, text []byte) error {
 	if json.Unmarshal(text, &e) == nil && e.Error.Message != "" {
 		message = e.Error.Message
 	}
-	return errors.New("the admin listener answers " + status + ": " + message + tokenHint(req, message))
+	return errors.New("the admin listener returned " + status + ": " + message + tokenHint(req, message))
 }
 
 // tokenHint says what to do about a refusal of req, where that is known.
@@ -272,10 +272,10 @@ func tokenHint(req *http.Request, message string) string {
 		return ""
 	case req.Header.Get("Authorization") == "":
 		return "; set SIGNALBOX_ADMIN_TOKEN to it"
-	case strings.Contains(message, "is another"):
+	case strings.Contains(message, "different token"):
 		return "; SIGNALBOX_ADMIN_TOKEN has the wrong value"
 	}
-	return "; the server was started without one"
+	return "; the server has no server.admin_token"
 }
 
 func date(t time.Time) string {

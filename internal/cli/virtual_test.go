@@ -14,10 +14,10 @@ import (
 func TestARefusedTokenIsNotCalledMissing(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ token, message, want string }{
-		{"", "this needs server.admin_token\n", "set SIGNALBOX_ADMIN_TOKEN to it"},
-		{"Bearer x", "this needs server.admin_token\n", "the server was started without one"},
+		{"", "the admin token (server.admin_token) is required\n", "set SIGNALBOX_ADMIN_TOKEN to it"},
+		{"Bearer x", "the admin token (server.admin_token) is required\n", "the server has no server.admin_token"},
 		{
-			"Bearer x", "this needs server.admin_token as bearer token, and what was sent is another\n",
+			"Bearer x", "the admin token (server.admin_token) is required: a different token was sent\n",
 			"SIGNALBOX_ADMIN_TOKEN has the wrong value",
 		},
 	} {
@@ -97,7 +97,7 @@ did you mean lab2?
 of   what    per     limit     used        left      resets
 key  usd     month   $50.0000  $0.0000474  $50.0000  2026-12-01T00:00:00Z
 key  tokens  minute  5,000     52          4,948     2026-11-27T23:13:04Z
-this replica alone: no Redis was asked, or it did not answer
+counted by this replica only: Redis is not configured or did not respond
 `
 	code, got, errors := runKeys(t, "show", "web")
 	if code != 0 || got != want {
@@ -149,8 +149,8 @@ func TestAWrongCommandLineOfKeysSaysWhatIsWrong(t *testing.T) {
 			[]string{"lsit"},
 			`keys has no command "lsit", did you mean "list"? It has create, list, new, revoke, rotate and show`,
 		},
-		{[]string{"list", "web"}, `keys list takes no name, found "web"`},
-		{[]string{"show"}, "name the key: signalbox keys show (ID | NAME)"},
+		{[]string{"list", "web"}, `keys list takes no argument, found "web"`},
+		{[]string{"show"}, "missing key: signalbox keys show (ID | NAME)"},
 		{[]string{"revoke", "a", "b"}, `keys revoke takes one key, found "b" besides "a"`},
 		{[]string{"list", "--bogus"}, "unknown flag: --bogus; `signalbox keys list --help` lists its flags"},
 		{nil, "unknown flag: --admin; `signalbox keys --help` lists its flags"},

@@ -16,7 +16,7 @@ func (c *command) worker() *cobra.Command {
 	var socket string
 	cmd := &cobra.Command{
 		Use:    "worker --socket PATH",
-		Short:  "Run models for another signalbox, which starts this and ends it",
+		Short:  "Run models for a signalbox process, which starts and stops the worker",
 		Hidden: true,
 		Args:   noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
