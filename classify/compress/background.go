@@ -24,11 +24,11 @@ const (
 	filterProbes     = 3
 )
 
-// unseenBits is the self-information of a word that the table does not hold: it is rarer than those
-// that it does, of which the rarest have 19.3 bits.
+// unseenBits is the self-information of a word that is not in the table: it is rarer than the words
+// in it, of which the rarest have 19.3 bits.
 const unseenBits = 21
 
-// backgroundBits is the self-information of the word with hash h in ordinary text, in bits.
+// backgroundBits returns the self-information of the word with hash h in ordinary text, in bits.
 func backgroundBits(h uint32) float32 {
 	c := background[backgroundHeader+(uint64(mix(h))*backgroundSlots)>>32]
 	if c == 0 {
@@ -37,8 +37,8 @@ func backgroundBits(h uint32) float32 {
 	return float32(c) / 8
 }
 
-// oneToken reports whether the ASCII word with hash h is in the vocabulary; a word that is not
-// passes for one that is with a probability of about 1 %.
+// oneToken reports whether the ASCII word with hash h is in the vocabulary; it is true for an
+// unknown word with a probability of about 1 %.
 func oneToken(h uint32) bool {
 	at, step := mix(h), mix(h^backgroundMagic)
 	for range filterProbes {

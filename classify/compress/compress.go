@@ -49,31 +49,31 @@ type Options struct {
 // Range is the half-open range of bytes text[Start:End].
 type Range struct{ Start, End int }
 
-// Result is a skeleton and where it is from.
+// Result is a skeleton and its origin in the text.
 type Result struct {
 	// Text is the skeleton: the texts of Ranges, with a line break or a space between two that were
-	// apart. It is the whole text where that fits the budget, and empty only where that is.
+	// not adjacent. It is the whole text if that fits the budget, and empty only if the text is.
 	Text string
 	// Ranges are the kept pieces, in the order of the text. They do not overlap, are not empty, and
 	// start and end between characters.
 	Ranges []Range
 	// Tokens is the size of Text, by Options.Count or Estimate.
 	Tokens int
-	// Sentences is how many pieces were read: sentences, lines, or parts of them. 0 where the whole
-	// text fits the budget: then nothing is cut.
+	// Sentences is the number of pieces read: sentences, lines, or parts of them. 0 if the whole
+	// text fits the budget, because then nothing is cut.
 	Sentences int
-	// Kept is how many of them Text holds.
+	// Kept is the number of pieces in Text.
 	Kept int
-	// Hollow is how many of them have no content: rules, brackets, encoded data.
+	// Hollow is the number of pieces without content: rules, brackets, encoded data.
 	Hollow int
-	// Duplicates is how many of them nearly repeat an earlier one.
+	// Duplicates is the number of pieces that nearly repeat an earlier one.
 	Duplicates int
 }
 
-// Compress returns the skeleton of text. Where the text is larger than the budget the skeleton is
-// not empty, never the text itself, and within the budget by o.Count. It returns the text itself
-// where that fits; a text of more than 64 bytes a token of the budget is taken not to fit, whatever
-// Count says. The error is that of ctx, which is looked at every few thousand pieces.
+// Compress returns the skeleton of text. If the text exceeds the budget, the skeleton is not empty,
+// never the text itself, and within the budget by o.Count; otherwise it is the text itself. A text
+// of more than 64 bytes per token of the budget is assumed to exceed it, whatever Count returns.
+// The error is that of ctx, which is checked every few thousand pieces.
 func Compress(ctx context.Context, text string, o Options) (Result, error) {
 	budget, count := o.Budget, o.Count
 	budget = cmp.Or(budget, DefaultBudget)
@@ -95,7 +95,7 @@ func Compress(ctx context.Context, text string, o Options) (Result, error) {
 	return r, nil
 }
 
-// run is all stages. It is not ok when the context ended before them.
+// run executes all stages. ok is false if the context ended before.
 func (f *funnel) run(budget int, count func(string) int) (r Result, ok bool) {
 	if !f.split() || !f.filter() || !f.score() {
 		return r, false
@@ -103,17 +103,17 @@ func (f *funnel) run(budget int, count func(string) int) (r Result, ok bool) {
 	return f.pick(budget, count)
 }
 
-// piecesPerLook is how many pieces are worked on between two looks at the context, a power of two:
-// some 400 KB of text, a few milliseconds in the slowest stage.
+// piecesPerLook is the number of pieces processed between two checks of the context, a power of
+// two: some 400 KB of text, a few milliseconds in the slowest stage.
 const piecesPerLook = 1 << 12
 
-// ended reports whether the context has ended. It looks once in piecesPerLook calls.
+// ended reports whether the context has ended. It checks once per piecesPerLook calls.
 func (f *funnel) ended() bool {
 	f.calls++
 	return f.calls&(piecesPerLook-1) == 0 && f.over()
 }
 
-// over is ended with a look.
+// over is ended with a check in every call.
 func (f *funnel) over() bool {
 	select {
 	case <-f.done:
@@ -123,10 +123,10 @@ func (f *funnel) over() bool {
 	}
 }
 
-// longestToken is more bytes than an average token has in any text worth reading.
+// longestToken is more than the average number of bytes per token of any meaningful text.
 const longestToken = 64
 
-// whole is the result for a text that fits.
+// whole returns the result for a text that fits.
 func whole(text string, tokens int) Result {
 	r := Result{Text: text, Tokens: tokens}
 	if text != "" {
@@ -135,16 +135,16 @@ func whole(text string, tokens int) Result {
 	return r
 }
 
-// funnel is the state that the stages hand on.
+// funnel is the state passed from stage to stage.
 type funnel struct {
 	text   string
-	done   <-chan struct{} // closed when nobody waits for the result any more; nil: never
-	calls  uint32          // of ended
+	done   <-chan struct{} // closed when the result is no longer needed; nil: never
+	calls  uint32          // number of calls of ended
 	pieces []piece
 	terms  []term // of all pieces, those of piece p at p.terms
-	// longest is the most bytes of a piece.
+	// longest is the maximum length of a piece in bytes.
 	longest int
-	// hollow and duplicates count the pieces that stage 2 took out.
+	// hollow and duplicates count the pieces that stage 2 removed.
 	hollow, duplicates int
 }
 
@@ -155,7 +155,7 @@ type piece struct {
 	tokens     int32
 	cues       cueSet
 	marks      marks
-	language   uint8 // index in languages, plus one; 0 where it cannot be told
+	language   uint8 // index in languages, plus one; 0 if unknown
 	topic      float32
 	alarm      float32
 }
@@ -163,12 +163,12 @@ type piece struct {
 // span is the half-open range [from, to) of a slice.
 type span struct{ from, to int32 }
 
-// marks are facts about a piece.
+// marks are properties of a piece.
 type marks uint8
 
 const (
 	leads    marks = 1 << iota // first of its block
-	goes                       // goes on where the piece before was cut for its size
+	goes                       // continues the previous piece, which was cut for its size
 	heading                    // names what follows
 	encoded                    // a long run of digits, hexadecimal or base64
 	hollow                     // without content

@@ -5,35 +5,36 @@ import (
 	"strings"
 )
 
-// cueSet is what a piece has that instructions have. Each cue counts by how rare it is among the
-// pieces of the prompt, so "must" says little in a contract and much in a log.
+// cueSet is a set of properties that are typical of instructions. Each cue is weighted by how rare
+// it is among the pieces of the prompt, so that "must" has little weight in a contract and much in
+// a log.
 type cueSet uint32
 
 const (
-	override cueSet = 1 << iota // set aside what was said
-	instruct                    // what was said: instructions, rules
-	backward                    // that it was said before
-	disclose                    // give something out
-	secret                      // that should stay in
-	address                     // speaks to somebody
+	override cueSet = 1 << iota // disregard earlier instructions
+	instruct                    // refers to instructions, rules
+	backward                    // refers to earlier text
+	disclose                    // disclose something
+	secret                      // something that should stay secret
+	address                     // addresses someone
 	oblige                      // must, must not
 	polite                      // please
-	role                        // take a part, from now on
+	role                        // take a role, from now on
 	task                        // a verb that asks for work
 	asks                        // a question
 	boiler                      // legal notices and page furniture
-	worded                      // several function words: somebody wrote this sentence
-	// Pairs that instructions against the rules are made of.
+	worded                      // several function words: the sentence was written by a person
+	// Pairs of which instructions against the rules consist.
 	command // override with instruct or backward
 	leak    // disclose with secret, instruct or reach
 	order   // address, polite or audience with oblige, role, override, disclose or task
-	// What is rare in a prompt may be what it is about.
+	// Rare words in a prompt may be its subject.
 	named    // a name: a capital letter inside a sentence
 	figures  // a number
-	reach    // an address
-	audience // who reads the prompt: the assistant, the model
+	reach    // a URL or address
+	audience // the reader of the prompt: the assistant, the model
 
-	firstOnly = task | asker // count as the first word of a clause alone
+	firstOnly = task | asker // only count as the first word of a clause
 	asker     = cueSet(1) << 30
 	cueCount  = 20
 )
@@ -47,7 +48,7 @@ var strengthOf = [cueCount]float32{
 	0.1, 0, 0.3, 1.0,
 }
 
-// pairs adds the cues that are made of two others.
+// pairs adds the cues that consist of two others.
 func (c cueSet) pairs() cueSet {
 	if c&override != 0 && c&(instruct|backward) != 0 {
 		c |= command
@@ -64,7 +65,7 @@ func (c cueSet) pairs() cueSet {
 //go:embed cues.txt
 var phraseLists string
 
-// phrases calls each with the words of every cue. They match in a row, whatever punctuation is
+// phrases calls each with the words of every cue. They match in a row, regardless of punctuation
 // between them; one that ends in * matches every word with its first five letters.
 func phrases(each func(phrase string, cue cueSet)) {
 	names := map[string]cueSet{

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Stage 2, words: every piece is read once, word by word. What it says goes into terms and cues,
-// what it is built like into a sketch that near-duplicates share.
+// Stage 2, words: every piece is read once, word by word. Its content goes into terms and cues, its
+// structure into a sketch that near-duplicates share.
 
-// term is the hash of a word that carries content: not a function word, not a number. In scripts
-// without spaces it is of two characters in a row.
+// term is the hash of a content word: not a function word, not a number. In scripts without spaces
+// it is the hash of two consecutive characters.
 type term uint32
 
-// sketchSize is how many minima of shingle hashes a sketch holds, in two bands. Two pieces that
+// sketchSize is the number of minima of shingle hashes in a sketch, in two bands. Two pieces that
 // share the part j of their shingles (two words in a row) have a band in common with probability
 // 1-(1-j^3)^2: .93 at nine tenths, .23 at half. A. Broder, "On the resemblance and containment of
 // documents", SEQUENCES 1997; bands as in A. Rajaraman and J. Ullman, "Mining of Massive Datasets",
@@ -24,10 +24,11 @@ const sketchSize = 6
 //nolint:gochecknoglobals // constant table
 var salts = [sketchSize]uint32{0x9e3779b1, 0x85ebca77, 0xc2b2ae3d, 0x27d4eb2f, 0x165667b1, 0xd3a2646d}
 
-// wordsPerSentence is how many function words show that somebody wrote a sentence.
+// wordsPerSentence is the number of function words from which a sentence counts as written by a
+// person.
 const wordsPerSentence = 3
 
-// filter is stage 2. It reports whether it came to its end.
+// filter is stage 2. It reports whether it was completed.
 func (f *funnel) filter() bool {
 	f.terms = make([]term, 0, len(f.text)/bytesPerTerm)
 	r := reader{funnel: f, lexicon: words(), seen: newHashSet(2 * len(f.pieces))}
@@ -55,28 +56,28 @@ func (f *funnel) filter() bool {
 	return true
 }
 
-// bytesPerTerm is for the first allocation.
+// bytesPerTerm sizes the first allocation.
 const bytesPerTerm = 8
 
-// reader reads one piece after the other.
+// reader reads the pieces in order.
 type reader struct {
 	*funnel
 
 	lexicon *lexicon
 	seen    hashSet
 
-	chain     uint32 // the phrase that the last words may be the start of, 0 for none
-	chainAt   int    // the number of its first word
-	words     int    // read in this piece, punctuation apart
-	opens     int    // the number of the first word of this clause
-	functions int    // of them, function words
+	chain     uint32 // the phrase that the last words may begin, 0 for none
+	chainAt   int    // index of its first word
+	words     int    // number of words read in this piece, without punctuation
+	opens     int    // index of the first word of this clause
+	functions int    // number of function words
 	tongs     [len(languages)]uint8
 	shingle   uint32 // hash of the last word
 	sketch    [sketchSize]uint32
 	glyphs    int // start of the last glyph that has content and ends where the next word starts
 }
 
-// read fills in the words of p.
+// read processes the words of p.
 func (r *reader) read(p *piece) {
 	r.chain, r.words, r.opens, r.functions, r.shingle, r.glyphs = 0, 0, 0, 0, 0, -1
 	clear(r.tongs[:])
@@ -113,7 +114,7 @@ func (r *reader) read(p *piece) {
 	p.cues = p.cues.pairs()
 }
 
-// markOrSpace takes the ASCII punctuation or white space at text[at], most of what is between
+// markOrSpace processes the ASCII punctuation or white space at text[at], the usual separators of
 // words.
 func (r *reader) markOrSpace(p *piece, at int) {
 	r.glyphs = -1
@@ -143,7 +144,7 @@ func (r *reader) markOrSpace(p *piece, at int) {
 // isQuestion reports whether mark is a question mark of another script.
 func isQuestion(mark string) bool { return mark == "\uff1f" || mark == "\u061f" }
 
-// take adds what w says to p.
+// take adds w to p's terms, cues and sketch.
 func (r *reader) take(p *piece, w *word) {
 	switch w.kind {
 	case mark:
@@ -182,8 +183,8 @@ func (r *reader) take(p *piece, w *word) {
 	}
 }
 
-// longestCode is the most characters of a word with digits that may mean something: utf8 and CO2
-// do, an id or a time does not.
+// longestCode is the maximum length, in characters, of a word with digits that may have a meaning:
+// utf8 and CO2 do, an id or a time does not.
 const longestCode = 6
 
 // look adds the cues that end with w, and reports whether w is a function word.
@@ -218,7 +219,7 @@ func (r *reader) look(p *piece, w *word) (function bool) {
 	return function
 }
 
-// follow returns the entry of the phrase of the last words and the word with hash h, or nil.
+// follow returns the entry of the phrase made of the last words and the word with hash h, or nil.
 func (r *reader) follow(h uint32) *entry {
 	if r.chain == 0 {
 		return nil
@@ -226,7 +227,7 @@ func (r *reader) follow(h uint32) *entry {
 	return r.lexicon.find(link(r.chain, h))
 }
 
-// cue adds cues of a phrase whose first word is word number at of p.
+// cue adds cues of a phrase whose first word has index at in p.
 func (r *reader) cue(p *piece, c cueSet, at int) {
 	if at != r.opens {
 		c &^= firstOnly
@@ -246,14 +247,14 @@ func (r *reader) addShingle(h uint32) {
 	}
 }
 
-// mix32 is the member of a family of hashes that salt names.
+// mix32 is a family of hashes, selected by salt.
 func mix32(h, salt uint32) uint32 {
 	h *= salt
 	return h ^ h>>15
 }
 
-// language is the language with most function words, where there are enough and it is clear, else
-// 0.
+// language returns the language with the most function words, if there are enough and the result is
+// clear, else 0.
 func (r *reader) language() uint8 {
 	best, second, at := uint8(0), uint8(0), 0
 	for i, n := range r.tongs {
@@ -269,7 +270,7 @@ func (r *reader) language() uint8 {
 	return uint8(at + 1)
 }
 
-// repeats reports whether p is nearly the same as a piece before it. Pieces with different cues
+// repeats reports whether p is nearly the same as an earlier piece. Pieces with different cues
 // never are.
 func (r *reader) repeats(p *piece) bool {
 	const band = sketchSize / 2
@@ -290,8 +291,7 @@ func (r *reader) repeats(p *piece) bool {
 // fnvPrime64 is the multiplier of the 64-bit FNV-1a hash.
 const fnvPrime64 uint64 = 1099511628211
 
-// hashSet is a set of hashes with open addressing: at most half of a power of two of slots is
-// taken.
+// hashSet is a set of hashes with open addressing: at most half of a power of two of slots is used.
 type hashSet struct {
 	slots []uint64
 	mask  uint64

@@ -6,17 +6,17 @@ import (
 	"sync"
 )
 
-// entry is what is known about a word or a phrase.
+// entry is the lexicon entry of a word or a phrase.
 type entry struct {
 	key   uint32
 	tongs uint32 // bit i: a function word of languages[i]
 	cues  cueSet
-	next  bool // longer phrases start so
+	next  bool // longer phrases begin with it
 }
 
 // lexicon finds words, stems and phrases by hash, with open addressing: at most half of a power of
-// two of slots is taken. Phrases hang together as a trie by combined hashes. Two words with one
-// hash would share their entries; the tests see to it that the words of the lists do not.
+// two of slots is used. Phrases form a trie by combined hashes. Two words with the same hash would
+// share their entries; tests ensure that the words of the lists do not.
 type lexicon struct {
 	slots []entry
 	mask  uint32
@@ -39,7 +39,7 @@ var words = sync.OnceValue(func() *lexicon {
 // lexiconSlots is more than twice the entries of the lists.
 const lexiconSlots = 1 << 13
 
-// addPhrase enters the words of phrase, one after the other.
+// addPhrase adds the words of phrase, one after the other.
 func (l *lexicon) addPhrase(phrase string, cue cueSet) {
 	text, stem := strings.CutSuffix(phrase, "*")
 	chain := uint32(0)
@@ -68,10 +68,11 @@ func (l *lexicon) addPhrase(phrase string, cue cueSet) {
 	}
 }
 
-// stemSalt keeps stems apart from words that are no longer.
+// stemSalt distinguishes stems from words of the same length.
 const stemSalt uint32 = 0x5bd1e995
 
-// link is the key of the phrase with key chain, 0 for none, and the word with hash h after it.
+// link returns the key of the phrase made of the phrase with key chain, 0 for none, and the word
+// with hash h.
 func link(chain, h uint32) uint32 {
 	if chain == 0 {
 		return h | 1
@@ -88,13 +89,13 @@ func mix(h uint32) uint32 {
 	return h ^ h>>16
 }
 
-// hashWord is the hash of a text that is one word.
+// hashWord returns the hash of a text that is one word.
 func hashWord(text string) uint32 {
 	w, _ := nextWord(text, 0, len(text))
 	return w.hash | 1
 }
 
-// slot returns the entry of key, which is not 0, and makes it if need be.
+// slot returns the entry of key, which must not be 0, and adds it if necessary.
 func (l *lexicon) slot(key uint32) *entry {
 	for i := mix(key) & l.mask; ; i = (i + 1) & l.mask {
 		if e := &l.slots[i]; e.key == key || e.key == 0 {

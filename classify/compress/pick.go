@@ -7,36 +7,36 @@ import (
 	"unicode/utf8"
 )
 
-// Parts of the budget. The ends of a prompt are where its question is; the alarms get a part that
-// no amount of other text can take, and no more; the rest goes to the body.
+// Parts of the budget. The ends of a prompt usually contain its question. Pieces with an alarm get
+// a fixed part that other text cannot use, and no more. The rest goes to the body.
 const (
-	endParts   = 8 // one part in so many for each end
-	firstParts = 3 // the piece at an end may be as large as one part in so many
+	endParts   = 8 // each end gets 1/endParts
+	firstParts = 3 // the piece at an end may be as large as 1/firstParts
 	alarmParts = 4
 	// stretchTokens is the budget of one stretch of the body.
 	stretchTokens = 36
-	// leastAlarm is the alarm, in bits, of a piece that is kept for it: more than the rarest single
-	// cue of little weight in a prompt of a thousand pieces.
+	// leastAlarm is the minimum alarm, in bits, of a piece that is kept for it: more than the
+	// rarest single cue of little weight in a prompt of a thousand pieces.
 	leastAlarm = 4
-	// leastJoined is the alarm of a piece beside it that is kept with it.
+	// leastJoined is the minimum alarm of an adjacent piece that is kept with it.
 	leastJoined = 1
 )
 
-// tries bounds how often the skeleton is filled again because the caller's count is not the
-// estimate.
+// tries is the maximum number of attempts to fill the skeleton, because the caller's count differs
+// from the estimate.
 const tries = 6
 
 // picker fills a budget from the pieces.
 type picker struct {
 	*funnel
 
-	usable  []int32 // pieces that are not out, in order
-	byAlarm []rank  // those with an alarm, the greatest first
-	byTopic []rank  // all, the greatest topic first
+	usable  []int32 // pieces that were not removed, in order
+	byAlarm []rank  // pieces with an alarm, greatest first
+	byTopic []rank  // all pieces, greatest topic first
 	room    int     // tokens left
 }
 
-// pick chooses the pieces and writes the result. It is not ok when the context ended before.
+// pick selects the pieces and builds the result. ok is false if the context ended before.
 func (f *funnel) pick(budget int, count func(string) int) (r Result, ok bool) {
 	s, ok := f.ranked()
 	if !ok {
@@ -67,8 +67,8 @@ func (f *funnel) pick(budget int, count func(string) int) (r Result, ok bool) {
 	return r, true
 }
 
-// ranked sorts the pieces that may be picked. Ties go to the earlier piece. It is not ok when the
-// context ended before.
+// ranked sorts the usable pieces. Ties go to the earlier piece. ok is false if the context ended
+// before.
 func (f *funnel) ranked() (s *picker, ok bool) {
 	s = &picker{funnel: f, usable: make([]int32, 0, len(f.pieces))}
 	for i := range f.pieces {
@@ -87,8 +87,8 @@ func (f *funnel) ranked() (s *picker, ok bool) {
 	return s, f.sort(s.byTopic) && f.sort(s.byAlarm)
 }
 
-// sort sorts ranks, part by part and then by merging, so that it can look at the context in
-// between. It reports whether it came to its end.
+// sort sorts ranks, part by part and then by merging, so that the context can be checked in
+// between. It reports whether it was completed.
 func (f *funnel) sort(ranks []rank) bool {
 	for part := range slices.Chunk(ranks, piecesPerLook) {
 		if f.over() {
@@ -125,21 +125,21 @@ func merge(dst, a, b []rank) {
 	}
 }
 
-// rank is a piece and its score as one number: of two, the lesser has the greater score, or the
-// same and stands first.
+// rank is a piece and its score as one number: a lower number has a greater score, or the same
+// score and an earlier position.
 type rank uint64
 
 func rankOf(score float32, piece int32) rank {
 	b := math.Float32bits(score)
 	if b>>31 == 0 {
-		b = ^b &^ (1 << 31) // IEEE 754 numbers of one sign are in the order of their bits
+		b = ^b &^ (1 << 31) // IEEE 754 numbers of one sign have the order of their bits
 	}
 	return rank(b)<<32 | rank(piece)
 }
 
 func (r rank) piece() int { return int(uint32(r)) }
 
-// filled is the skeleton of about room tokens by estimate.
+// filled returns the skeleton of about room tokens by estimate.
 func (s *picker) filled(room int, count func(string) int) Result {
 	for i := range s.pieces {
 		s.pieces[i].marks &^= picked
@@ -172,7 +172,7 @@ func (s *picker) ends(room int) {
 	}
 }
 
-// end picks piece i at an end of the text with so many tokens left, and reports whether to go on.
+// end picks piece i at an end of the text with *left tokens left, and reports whether to continue.
 func (s *picker) end(i, room int, left *int) bool {
 	p := &s.pieces[i]
 	outermost := *left == room/endParts
@@ -188,7 +188,7 @@ func (s *picker) end(i, room int, left *int) bool {
 	return *left > 0
 }
 
-// take picks piece i if it is not picked and there is room, and reports whether it did.
+// take picks piece i if it is not picked yet and there is room, and reports whether it did.
 func (s *picker) take(i int) bool {
 	p := &s.pieces[i]
 	if p.marks&picked != 0 || int(p.tokens) > s.room {
@@ -212,9 +212,8 @@ func (s *picker) best(order []rank, quota int) {
 	}
 }
 
-// joined picks the neighbours of the pieces picked for their alarm that belong to the same
-// instruction: what was cut off them for its size, and what stands on the same line and has cues of
-// its own.
+// joined picks the neighbours of pieces picked for their alarm that belong to the same instruction:
+// parts cut off for their size, and pieces on the same line with cues of their own.
 func (s *picker) joined(quota int) {
 	least := s.room - quota
 	for _, r := range s.byAlarm {
@@ -246,7 +245,7 @@ func (s *picker) continues(i int) bool {
 	return b.marks&goes != 0 || min(a.alarm, b.alarm) >= leastJoined && !strings.Contains(s.text[a.end:b.start], "\n")
 }
 
-// stretches divides the usable pieces into stretches of equal size, as many as the room has parts,
+// stretches divides the usable pieces into stretches of equal size, one for each part of the room,
 // and picks the best of each by topic: what makes up most of the prompt makes up most of the
 // skeleton.
 func (s *picker) stretches() {
@@ -275,7 +274,7 @@ func (s *picker) stretches() {
 	}
 }
 
-// render writes the picked pieces.
+// render returns the result of the picked pieces.
 func (s *picker) render() Result {
 	var b strings.Builder
 	var r Result
@@ -296,7 +295,7 @@ func (s *picker) render() Result {
 	return r
 }
 
-// separator goes between pieces i and j of the skeleton.
+// separator returns the text between pieces i and j of the skeleton.
 func (s *picker) separator(i, j int) string {
 	gap := s.text[s.pieces[i].end:s.pieces[j].start]
 	switch {
@@ -309,7 +308,8 @@ func (s *picker) separator(i, j int) string {
 	}
 }
 
-// cutPiece is the skeleton where no whole piece fits: the beginning of the piece that says most.
+// cutPiece returns the skeleton if no whole piece fits: the beginning of the most informative
+// piece.
 func (s *picker) cutPiece(budget int, count func(string) int) Result {
 	from, to := 0, len(s.text)
 	switch {

@@ -5,25 +5,26 @@ import (
 	"math/bits"
 )
 
-// Stage 3, information. Two scores a piece, both in bits:
+// Stage 3, information. Two scores per piece, both in bits:
 //
 //   - topic: how much more frequent its terms are in this prompt than in ordinary text, on average,
-//     which is the term of each in the Kullback-Leibler divergence of the two distributions; and
-//     what its place says: headings and the first sentences of blocks speak for what follows.
-//   - alarm: how rare its cues are in this prompt. The rarest of the things that instructions have
-//     in common mark the piece that is not like the rest, whatever the rest is.
+//     which is the contribution of each term to the Kullback-Leibler divergence of the two
+//     distributions; and its position: headings and the first sentences of blocks represent what
+//     follows.
+//   - alarm: how rare its cues are in this prompt. The rarest typical properties of instructions
+//     mark the piece that differs from the rest, whatever the rest is.
 
 const (
-	mostBits     = 12.0 // a term or a cue counts for no more
-	fewTerms     = 3.0  // n terms count n/(n+fewTerms): a mean of few is not much evidence
+	mostBits     = 12.0 // maximum weight of a term or a cue
+	fewTerms     = 3.0  // n terms are weighted n/(n+fewTerms): the mean of few is weak evidence
 	headingBits  = 1.5
 	leadBits     = 0.75
 	boilerBits   = -4.0
-	rarityWeight = 0.25 // of names and numbers
-	foreign      = 0.4  // of a language that the prompt is not in
+	rarityWeight = 0.25 // weight of names and numbers
+	foreign      = 0.4  // weight of a language other than that of the prompt
 )
 
-// score is stage 3. It reports whether it came to its end.
+// score is stage 3. It reports whether it was completed.
 func (f *funnel) score() bool {
 	self, mask := f.selfInformation()
 	cues, tongues, mean := f.rarities()
@@ -52,7 +53,7 @@ func (f *funnel) score() bool {
 		for c := p.cues & (named | figures); c != 0; c &= c - 1 {
 			p.topic += rarityWeight * cues[bits.TrailingZeros32(uint32(c))]
 		}
-		// A piece that is longer than most has any cue with greater probability.
+		// A longer piece than most contains any cue with a higher probability.
 		long := float32(math.Log2(max(float64(p.tokens)/mean, 1)))
 		for c := p.cues; c != 0; c &= c - 1 {
 			k := bits.TrailingZeros32(uint32(c))
@@ -63,8 +64,8 @@ func (f *funnel) score() bool {
 	return true
 }
 
-// selfInformation is -log2 of the relative frequency of the terms in this prompt, in slots by hash:
-// the slot of term t is mix(t) & mask.
+// selfInformation returns -log2 of the relative frequency of the terms in this prompt, in slots by
+// hash: the slot of term t is mix(t) & mask.
 func (f *funnel) selfInformation() (self []float32, mask uint32) {
 	size := 1 << min(max(bits.Len(uint(2*len(f.terms))), 8), 17)
 	mask = uint32(size - 1)
@@ -76,16 +77,16 @@ func (f *funnel) selfInformation() (self []float32, mask uint32) {
 	total := math.Log2(float64(len(f.terms) + 1))
 	for i, n := range counts {
 		if n > 0 {
-			// Half a count less: a term that stands once need not be typical of the prompt.
+			// Half a count less: a term that occurs once need not be typical of the prompt.
 			self[i] = float32(total - math.Log2(float64(n)-0.5))
 		}
 	}
 	return self, mask
 }
 
-// rarities is -log2 of the part of the pieces that have each cue, and that are in each language,
-// with one piece more in either number: bits that grow with the length of the prompt; and the mean
-// tokens of a piece.
+// rarities returns -log2 of the share of the pieces that have each cue, and of those in each
+// language, with one piece added to both counts, so that the bits grow with the length of the
+// prompt; and the mean number of tokens per piece.
 func (f *funnel) rarities() (cues [cueCount]float32, tongues [len(languages) + 1]float32, mean float64) {
 	var have [cueCount]int
 	var speak [len(languages) + 1]int

@@ -5,14 +5,14 @@ import (
 	"unicode/utf8"
 )
 
-// Stage 1, structure: lines are told apart by what they look like, runs of like lines are blocks,
+// Stage 1, structure: lines are classified by their appearance, runs of similar lines are blocks,
 // and blocks are cut into pieces.
 
-// shape is what a line looks like. It decides where pieces may end.
+// shape is the appearance of a line. It determines where pieces may end.
 type shape uint8
 
 const (
-	prose  shape = iota // ends sentences with full stops
+	prose  shape = iota // full stops end sentences
 	quoted              // prose after a ">"
 	code
 	record // JSON and the like
@@ -20,22 +20,22 @@ const (
 	logged // starts with a time
 )
 
-// sentences reports whether a full stop ends a piece. In the other shapes only a line does, or
-// size.
+// sentences reports whether a full stop ends a piece. In the other shapes only the end of the line
+// does, or size.
 func (s shape) sentences() bool { return s == prose || s == quoted }
 
 // Line and piece lengths, in bytes.
 const (
-	shortLine   = 32 // a line that shares its piece with the next of its block
-	joinedLines = 96 // the most that such lines make together
-	stub        = 8  // too short to stand alone: joins the next line whatever that is
-	wrapped     = 50 // the least length of a line that was broken to fit a page
-	titleLine   = 80 // the longest heading
+	shortLine   = 32 // a shorter line shares its piece with the next of its block
+	joinedLines = 96 // maximum total length of such lines
+	stub        = 8  // too short to be a piece: joins the next line in any case
+	wrapped     = 50 // minimum length of a line that was wrapped to fit a page
+	titleLine   = 80 // maximum length of a heading
 	probe       = 160
-	encodedRun  = 64       // the shortest run of letters and digits that may be encoded data
-	longestRun  = 64 << 10 // the longest one that is looked at as a whole
+	encodedRun  = 64       // minimum length of letters and digits that may be encoded data
+	longestRun  = 64 << 10 // maximum length examined as a whole
 
-	shortSentence = 16 // shorter ones join the next
+	shortSentence = 16 // shorter sentences join the next
 	tabWidth      = 4
 )
 
@@ -43,13 +43,13 @@ const (
 type splitter struct {
 	*funnel
 
-	blank  bool // an empty line was before this one
+	blank  bool // the previous line was empty
 	fenced bool // between lines of ```
 	begun  bool
 	last   shape
 }
 
-// split is stage 1. It reports whether it came to its end.
+// split is stage 1. It reports whether it was completed.
 func (f *funnel) split() bool {
 	s := splitter{funnel: f}
 	for at := 0; at < len(f.text); {
@@ -68,7 +68,7 @@ func (f *funnel) split() bool {
 	return true
 }
 
-// line cuts the line text[from:to]. It reports whether it came to its end.
+// line cuts the line text[from:to]. It reports whether it was completed.
 func (s *splitter) line(from, to int) bool {
 	begin := from
 	from, to = trim(s.text, from, to)
@@ -116,7 +116,7 @@ func trim(text string, from, to int) (start, end int) {
 }
 
 // joins reports whether line continues the last piece: both are short, or it is the rest of a
-// sentence that was broken to fit a page.
+// sentence that was wrapped to fit a page.
 func (s *splitter) joins(line string, indent int, sh shape, apart bool) bool {
 	if len(s.pieces) == 0 {
 		return false
@@ -140,7 +140,7 @@ func (s *splitter) joins(line string, indent int, sh shape, apart bool) bool {
 	}
 }
 
-// endsInside reports whether text ends as a line does that goes on in the next: with a letter or a
+// endsInside reports whether text ends like a line that continues on the next: with a letter or a
 // comma.
 func endsInside(text string) bool {
 	c := text[len(text)-1]
@@ -151,7 +151,7 @@ func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
 func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// lineShape tells what a line outside of a fence is, from its first bytes and its last.
+// lineShape returns the shape of a line outside of a fence, from its first bytes and its last.
 func lineShape(line string, indent int) shape {
 	first, last := line[0], line[len(line)-1]
 	head := line[:min(len(line), probe)]
@@ -188,7 +188,7 @@ func timed(head string) bool {
 	return digits >= 6 && separators >= 2
 }
 
-// isHeading reports whether a line of prose names what follows: marked so, or short, apart and
+// isHeading reports whether a line of prose is a heading: marked as one, or short, separate and
 // without punctuation at its end.
 func (*splitter) isHeading(line string, apart bool) bool {
 	if len(line) > titleLine {
@@ -202,7 +202,7 @@ func (*splitter) isHeading(line string, apart bool) bool {
 	return apart && strings.Count(line, " ") < 10 && (isLower(c) || isUpper(c) || isDigit(c) || c == ':')
 }
 
-// strength says how good a place is to cut at.
+// strength is how suitable a position is for a cut.
 type strength uint8
 
 const (
@@ -213,10 +213,10 @@ const (
 	sentence // after a full stop
 )
 
-// cut appends the pieces of text[from:to]: at the ends of sentences where the shape has them,
-// around encoded data, and at the best place in their second half where they grow longer than
-// f.longest. A line that is only a little longer is not cut: little would be left. It reports
-// whether it came to its end.
+// cut appends the pieces of text[from:to]: it cuts at the ends of sentences if the shape has them,
+// around encoded data, and at the best position in their second half if they exceed f.longest. A
+// line that is only slightly longer is not cut, because little would remain. It reports whether it
+// was completed.
 func (s *splitter) cut(from, to int, sh shape, first marks) bool {
 	c := cutting{sh: sh, first: first, start: from, at: from, to: to}
 	for c.at < to {
@@ -236,17 +236,17 @@ func (s *splitter) cut(from, to int, sh shape, first marks) bool {
 	return true
 }
 
-// cutting is where the cutting of a line stands.
+// cutting is the state of cutting a line.
 type cutting struct {
 	sh     shape
 	first  marks // of the next piece
 	start  int   // of the next piece
-	at, to int   // what is read next, and the end of the line
+	at, to int   // the next position to read, and the end of the line
 	best   strength
-	bestAt int // the best place for a cut so far, where best is one
+	bestAt int // the best position for a cut so far, if best is set
 }
 
-// run reads a run of letters and digits. Encoded data is a piece of its own.
+// run reads a run of letters and digits. Encoded data becomes a piece of its own.
 func (s *splitter) run(c *cutting) {
 	end := runEnd(s.text, c.at, min(c.to, c.at+longestRun))
 	if isEncoded(s.text[c.at:end]) {
@@ -270,8 +270,8 @@ func (s *splitter) pass(c *cutting) {
 	}
 }
 
-// shorten adds pieces until what was read since is no longer than a piece may be. It reports
-// whether it came to its end.
+// shorten adds pieces until the unprocessed text is not longer than a piece may be. It reports
+// whether it was completed.
 func (s *splitter) shorten(c *cutting) bool {
 	for c.at-c.start > s.longest && c.to-c.start > s.longest+s.longest/4 {
 		if s.ended() {
@@ -286,7 +286,7 @@ func (s *splitter) shorten(c *cutting) bool {
 	return true
 }
 
-// add appends the piece text[from:to] less the white space at its ends, if anything is left, and
+// add appends the piece text[from:to] without the white space at its ends, if anything is left, and
 // returns the marks for the next piece of the line.
 func (s *splitter) add(from, to int, m marks) marks {
 	from, to = trim(s.text, from, to)
@@ -297,7 +297,7 @@ func (s *splitter) add(from, to int, m marks) marks {
 	return 0
 }
 
-// edgeClass says what a byte may be the end of.
+// edgeClass is what a byte may be the end of.
 type edgeClass uint8
 
 const (
@@ -328,7 +328,7 @@ var edges = func() (t [256]edgeClass) {
 	return t
 }()
 
-// edge says how good a cut is after the character at text[at], and where that is.
+// edge returns the strength of a cut after the character at text[at], and its position.
 func (s *splitter) edge(at, to int) (g strength, next int) {
 	switch edges[s.text[at]] {
 	case blank:
@@ -369,8 +369,8 @@ func wideStop(r rune) bool {
 }
 
 // endsSentence reports whether the mark text[at], with closing brackets up to next, ends a
-// sentence: white space follows and then nothing in small letters; and it does not stand after a
-// single capital letter, which would be a name cut short.
+// sentence: white space follows and then no lower-case letter, and it is not preceded by a single
+// capital letter, which would be an initial.
 func endsSentence(text string, at, next, to int) bool {
 	if next >= to {
 		return true
@@ -387,7 +387,7 @@ func endsSentence(text string, at, next, to int) bool {
 	return next == to || !isLower(text[next])
 }
 
-// closers returns where the closing quotes, brackets and repeated marks from at on end.
+// closers returns the end of the closing quotes, brackets and repeated marks from at on.
 func closers(text string, at, to int) int {
 	for at < to {
 		switch text[at] {
@@ -404,7 +404,7 @@ func closers(text string, at, to int) int {
 	return at
 }
 
-// runEnd returns where the letters and digits from at on end.
+// runEnd returns the end of the letters and digits from at on.
 func runEnd(text string, at, to int) int {
 	for at < to && edges[text[at]] == inRun {
 		at++
@@ -412,8 +412,9 @@ func runEnd(text string, at, to int) int {
 	return at
 }
 
-// isEncoded reports whether a run of letters and digits is data rather than a word or a path: long,
-// and a sixteenth of it digits. Of random base64 ten characters in sixty-four are.
+// isEncoded reports whether a run of letters and digits is data rather than a word or a path: it is
+// long, and at least a sixteenth of it are digits. In random base64 ten of sixty-four characters
+// are.
 func isEncoded(run string) bool {
 	if len(run) < encodedRun {
 		return false
@@ -427,7 +428,7 @@ func isEncoded(run string) bool {
 	return digits*16 >= len(run)
 }
 
-// wholeRune moves at back to the start of a character, but not to start.
+// wholeRune moves at back to the start of a character, but not as far as start.
 func wholeRune(text string, start, at int) int {
 	if at >= len(text) {
 		return len(text)

@@ -1,8 +1,8 @@
 package compress
 
-// Estimate is the number of tokens of text in the uncased English vocabulary of BERT, rather too
-// many than too few, without special tokens. It is linear in the text, exact for words of the
-// vocabulary and for punctuation, and goes by length for the rest. It allocates nothing.
+// Estimate returns the approximate number of tokens of text in the uncased English vocabulary of
+// BERT, rather too high, without special tokens. It is linear in the text, exact for words of the
+// vocabulary and for punctuation, and based on length for the rest. It allocates nothing.
 func Estimate(text string) int {
 	n := 0
 	for at := 0; ; {
@@ -15,13 +15,13 @@ func Estimate(text string) int {
 	}
 }
 
-// reserve is added, one token in so many, for what the words of a text may have more than their
-// means.
+// reserve is the inverse of the share of tokens added for words that have more tokens than the
+// mean.
 const reserve = 24
 
 // tokens estimates the tokens of w, a word of text. The rates are upper means over texts in ten
 // languages: a word of n Latin letters outside of the vocabulary has 1+0.4n pieces, with accents
-// 1+0.5n; letters of other scripts are a piece each, and a Hangul syllable is taken apart into its
+// 1+0.5n; letters of other scripts are a piece each, and a Hangul syllable is decomposed into its
 // letters.
 func (w *word) tokens(text string) int32 {
 	n := int32(w.runes)
@@ -60,5 +60,5 @@ func (w *word) tokens(text string) int32 {
 	}
 }
 
-// longWord is the most letters of a word that somebody would write.
+// longWord is the maximum number of letters in a natural word.
 const longWord = 16

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// wordKind is what a word is made of.
+// wordKind is the kind of characters in a word.
 type wordKind uint8
 
 const (
@@ -16,21 +16,23 @@ const (
 	glyph                  // one character of a script that does not separate words
 )
 
-// word is one word of a text. The parts of aWordLikeThis are words of their own.
+// word is one word of a text. The parts of aWordLikeThis are separate words.
 type word struct {
 	start, end int
-	// hash is of the word in small letters, stem of its first five characters, or of all.
+	// hash is the hash of the lower-case word, stem that of its first five characters, or of all if
+	// it is shorter.
 	hash, stem uint32
 	runes      int
 	kind       wordKind
 	capital    bool // starts with a capital letter
-	joined     bool // the word before ends where this one starts
-	ascii      bool // has no other letters
+	joined     bool // adjacent to the previous word
+	ascii      bool // consists of ASCII letters
 	foreign    bool // has letters that are not Latin
 }
 
-// stemRunes is how many characters make a stem. Five tell most words apart and are the same in most
-// forms of a word, and for words from Latin often in several languages: ignore, ignorez, ignoriere.
+// stemRunes is the number of characters in a stem. Five distinguish most words and are the same in
+// most forms of a word, and for words from Latin often in several languages: ignore, ignorez,
+// ignoriere.
 const stemRunes = 5
 
 // Constants of the 32-bit FNV-1a hash, IETF draft-eastlake-fnv.
@@ -39,7 +41,7 @@ const (
 	fnvPrime  uint32 = 16777619
 )
 
-// nextWord reads the next word of text[at:to]. It returns false where only white space is left.
+// nextWord returns the next word of text[at:to], or false if only white space is left.
 func nextWord(text string, at, to int) (w word, ok bool) {
 	for at < to {
 		c := text[at]
@@ -67,8 +69,8 @@ func nextWord(text string, at, to int) (w word, ok bool) {
 	return word{}, false
 }
 
-// run reads the run of letters and digits that starts at text[at]: up to its end, or up to a
-// capital letter after a small one.
+// run returns the run of letters and digits that starts at text[at]: up to its end, or up to a
+// capital letter after a lower-case one.
 func run(text string, at, to int) word {
 	w := word{start: at, ascii: true, joined: at > 0 && continues(text, at), capital: classes[text[at]] == classUpper}
 	hash, runes, digits, small := fnvOffset, 0, 0, false
@@ -126,8 +128,8 @@ scan:
 // with them.
 func isLatin(r rune) bool { return r <= 0x36f || r >= 0x1e00 && r <= 0x1eff }
 
-// continues reports whether the character before text[at] is an ASCII letter or digit, of which the
-// word that starts there is the rest.
+// continues reports whether the character before text[at] is an ASCII letter or digit, so that the
+// word that starts there is the rest of one.
 func continues(text string, at int) bool {
 	c := classes[text[at-1]]
 	return c == classLower || c == classUpper || c == classDigit
@@ -150,7 +152,7 @@ func hashRune(h uint32, r rune) uint32 {
 	return h
 }
 
-// class is what a byte is to a word.
+// class is the role of a byte in a word.
 type class uint8
 
 const (
@@ -181,7 +183,8 @@ var classes = func() (t [256]class) {
 	return t
 }()
 
-// kindOf tells letters, glyphs and marks beyond ASCII apart. A combining mark is part of its word.
+// kindOf distinguishes letters, glyphs and marks beyond ASCII. A combining mark is part of its
+// word.
 func kindOf(r rune) wordKind {
 	switch {
 	case r >= 0xC0 && r <= 0x24F:
