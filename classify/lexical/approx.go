@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// approx finds one phrase with up to edits edits, bit-parallel: bit i of state j says that the
+// approx finds one phrase with up to edits edits, bit-parallel: bit i of state j means that the
 // first i characters of the phrase match the text up to here with at most j edits (Wu and Manber,
 // "Fast Text Searching Allowing Errors", CACM 35(10), 1992). Time is linear in the text.
 type approx struct {
@@ -31,8 +31,8 @@ func newApprox(phrase string, edits, set int) approx {
 	return a
 }
 
-// in reports whether text, folded like the phrase, holds it from boundary to boundary. Its error is
-// that of ctx.
+// in reports whether text, folded like the phrase, contains it from boundary to boundary. Its error
+// is that of ctx.
 func (a *approx) in(ctx context.Context, text []byte) (bool, error) {
 	var state [MaxFuzzy + 1]uint64
 	a.start(&state)

@@ -2,16 +2,16 @@ package lexical
 
 import "unicode/utf8"
 
-// filter tells where in a text a phrase may begin, by how the word there begins. It is looked at
-// before the automaton, which takes several times as long for a byte and then sees little of a text
-// that holds no phrase. It misses no phrase: a phrase begins and ends at the boundaries of words,
-// and its words are written as those of the text are.
+// filter finds the positions in a text where a phrase may begin, by the beginning of the word
+// there. It is used before the automaton, which takes several times as long per byte and then reads
+// little of a text without phrases. It has no false negatives: a phrase begins and ends at word
+// boundaries, and its words are folded like those of the text.
 type filter struct {
-	fronts [1 << 16 / 64]uint64 // bits, by hash, of the fronts of first words
+	fronts [1 << 16 / 64]uint64 // bit set, by hash, of the beginnings of first words
 	signs  [256]bool            // first bytes of phrases that do not begin with a word
 }
 
-// frontLen is how much of a word is looked at, in bytes.
+// frontLen is the number of initial bytes of a word that are hashed.
 const frontLen = 4
 
 func newFilter(phrases []string) *filter {
@@ -27,8 +27,8 @@ func newFilter(phrases []string) *filter {
 	return f
 }
 
-// hashFront mixes the front of the word that begins b: up to frontLen bytes of ASCII, less where
-// the word, or ASCII, ends before.
+// hashFront hashes the beginning of the word at the start of b: up to frontLen bytes of ASCII,
+// fewer if the word, or ASCII, ends before.
 func hashFront(b []byte) uint32 {
 	key := uint32(0)
 	for i := range min(frontLen, len(b)) {
@@ -40,7 +40,7 @@ func hashFront(b []byte) uint32 {
 	return key * 0x9E3779B1 >> 16 // multiplicative hashing by the golden ratio (Knuth, TAOCP 6.4)
 }
 
-// next returns the first place in text[from:to] where a phrase may begin, to without one.
+// next returns the first position in text[from:to] where a phrase may begin, or to.
 func (f *filter) next(text []byte, from, to int) int {
 	for i := from; i < to; i++ {
 		if !inWord[text[i]] {

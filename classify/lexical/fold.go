@@ -11,7 +11,7 @@ import (
 	"signalbox/internal/script"
 )
 
-// folding is what is done to text and phrases before they are compared.
+// folding is the normalisation of text and phrases before they are compared.
 type folding uint8
 
 const (
@@ -20,7 +20,7 @@ const (
 	foldings
 )
 
-// fold returns text composed, white space runs as one space and none at the ends, and with
+// fold returns text composed, with white space runs as one space and none at the ends, and with
 // foldCase every letter in the form that its case variants share.
 func fold(text string, mode folding) []byte {
 	f := folder{mode: mode}
@@ -42,8 +42,8 @@ func foldAll(ctx context.Context, dst []byte, text string, mode folding) ([]byte
 	return f.dst, nil
 }
 
-// partEnd returns the length of the next part of text: about bytesPerLook, and up to a character
-// with which nothing before it can be composed.
+// partEnd returns the length of the next part of text: about bytesPerLook, up to a character that
+// does not compose with preceding ones.
 func partEnd(text string) int {
 	if len(text) <= bytesPerLook {
 		return len(text)
@@ -103,7 +103,7 @@ func (f *folder) add(text string) {
 	f.dst, f.space = dst, space
 }
 
-// What a byte is to a folder when it is not a character to write.
+// Classes of bytes for a folder other than characters to write.
 const (
 	foreign uint16 = 256 + iota // part of a character beyond ASCII
 	white                       // white space
@@ -130,8 +130,8 @@ var asciiFolds = func() (t [foldings][256]uint16) {
 	return t
 }()
 
-// foldRune goes through the upper case, because some lower-case variants (final sigma, long s)
-// differ from the lower case of their own upper case.
+// foldRune maps via the upper case, because some lower-case variants (final sigma, long s) differ
+// from the lower case of their own upper case.
 func foldRune(r rune) rune {
 	switch {
 	case r >= 0 && r < lowRunes:
@@ -144,8 +144,8 @@ func foldRune(r rune) rune {
 
 func foldSlowly(r rune) rune { return unicode.ToLower(unicode.ToUpper(r)) }
 
-// lowRunes is up to where a table says how a letter is folded: Latin, Greek, Cyrillic and Armenian
-// are below.
+// lowRunes is the end of the range for which a table holds the folded letters: Latin, Greek,
+// Cyrillic and Armenian.
 const lowRunes = 0x590
 
 // lowFolds is that table.
@@ -168,7 +168,7 @@ func boundary(text []byte, i int) bool {
 	return n == 0 || !isWord(after) || script.IsHangul(before) != script.IsHangul(after) && !unicode.Is(unicode.M, after)
 }
 
-// isWord tells which characters make up words in scripts that separate words. A combining mark
+// isWord reports which characters make up words in scripts that separate words. A combining mark
 // belongs to the word of its letter.
 func isWord(r rune) bool {
 	if r < utf8.RuneSelf {

@@ -16,7 +16,7 @@ var particles = strings.Fields("은 는 이 가 을 를 의 에 에서 에게 �
 	"이라는 란 이란 들 님 씨 밖에 대로 만큼 뿐 이다 입니다 입니까 인 인가 인가요 인데 이고 이며 이면 이야 이에요 예요 " +
 	"이라 이라면 라면 요")
 
-// maxParticles is how much is read of a run of Hangul, in bytes: eight syllables.
+// maxParticles is the maximum length of Hangul read for particles, in bytes: eight syllables.
 const maxParticles = 8 * len("은")
 
 // ends reports whether a phrase may end before byte i of text: at a boundary, or before particles
@@ -36,7 +36,7 @@ func ends(text []byte, i int) bool {
 	return to > i && to-i <= maxParticles && boundary(text, to) && onlyParticles(string(text[i:to]))
 }
 
-// onlyParticles reports whether s is made of particles: 에서는, 들에게도.
+// onlyParticles reports whether s consists of particles: 에서는, 들에게도.
 func onlyParticles(s string) bool {
 	if s == "" {
 		return true

@@ -31,14 +31,14 @@ import (
 	"signalbox/internal/signal"
 )
 
-// MaxFuzzy is the largest edit distance of a set.
+// MaxFuzzy is the maximum edit distance of a set.
 const MaxFuzzy = 2
 
-// runesPerEdit is how long a phrase has to be for each edit it allows: shorter ones match by
-// chance.
+// runesPerEdit is the minimum length of a phrase per permitted edit: shorter ones match by chance.
 const runesPerEdit = 4
 
-// maxFuzzyRunes is the longest phrase with edits: its prefixes are the bits of one word.
+// maxFuzzyRunes is the maximum length of a phrase with edits: its prefixes are the bits of one
+// machine word.
 const maxFuzzyRunes = 63
 
 // Options declares one set. The set matches if any of its phrases or its pattern is found.
@@ -96,7 +96,7 @@ func (o Options) mode() folding {
 	return foldCase
 }
 
-// compile returns nil when the set has no pattern.
+// compile returns nil if the set has no pattern.
 func (o Options) compile() (*regexp.Regexp, error) {
 	switch {
 	case o.Regex == "":
@@ -110,7 +110,7 @@ func (o Options) compile() (*regexp.Regexp, error) {
 	return regexp.Compile("(?i:" + o.Regex + ")")
 }
 
-// Matcher finds sets in text. Make it with New; the zero value and nil match nothing.
+// Matcher finds sets in text. Use New to make one; the zero value and nil match nothing.
 type Matcher struct {
 	names   []string
 	exact   [foldings]*automaton
@@ -123,7 +123,7 @@ type Matcher struct {
 // automaton finds many phrases in one pass.
 type automaton struct {
 	ac     ahocorasick.AhoCorasick
-	sets   [][]int // by phrase, the sets it belongs to
+	sets   [][]int // by phrase, the sets that contain it
 	filter *filter
 }
 
@@ -132,8 +132,8 @@ type namedRegexp struct {
 	set int
 }
 
-// New compiles the sets. Errors name the set; see Options.Validate. Two sets of one name are an
-// error.
+// New compiles the sets. Errors name the set; see Options.Validate. Two sets with the same name are
+// an error.
 func New(sets []Options) (*Matcher, error) {
 	m := &Matcher{names: make([]string, len(sets))}
 	var errs []error
@@ -176,10 +176,10 @@ func New(sets []Options) (*Matcher, error) {
 	return m, errors.Join(errs...)
 }
 
-// denseStates is up to how many phrases an automaton has a full table of transitions. That matches
-// up to twice as fast, and 10,000 phrases then take 0.94 s of CPU and 524 MB of allocations to
-// compile instead of 0.18 s and 51 MB, and 26 MB instead of 12 MB to keep (BenchmarkLargeSets, AMD
-// EPYC).
+// denseStates is the number of phrases up to which an automaton has a full transition table. It
+// matches up to twice as fast, but 10,000 phrases then take 0.94 s of CPU and 524 MB of allocations
+// to compile instead of 0.18 s and 51 MB, and 26 MB instead of 12 MB to keep (BenchmarkLargeSets,
+// AMD EPYC).
 const denseStates = 1000
 
 func newAutomaton(phrases map[string][]int) *automaton {
@@ -196,11 +196,11 @@ func newAutomaton(phrases map[string][]int) *automaton {
 	return a
 }
 
-// largestKept is the most bytes of a buffer that is kept for the next text.
+// largestKept is the maximum size in bytes of a buffer that is kept for the next text.
 const largestKept = 1 << 20
 
-// Match returns the names of the sets found in text, in the order they were declared; nil when none
-// is. Its error is that of ctx, which is looked at every 64 KiB; then nothing is returned.
+// Match returns the names of the sets found in text, in the order of declaration; nil if there are
+// none. Its error is that of ctx, which is checked every 64 KiB; in that case nothing is returned.
 func (m *Matcher) Match(ctx context.Context, text *signal.Text) ([]string, error) {
 	if m == nil || len(m.names) == 0 {
 		return nil, nil
@@ -259,7 +259,7 @@ func (m *Matcher) scan(ctx context.Context, text string, buf *[]byte, found []bo
 	return m.scanPatterns(ctx, text, found)
 }
 
-// scanPatterns marks the sets whose patterns are in text.
+// scanPatterns marks the sets whose patterns match text.
 func (m *Matcher) scanPatterns(ctx context.Context, text string, found []bool) error {
 	for _, r := range m.regexps {
 		if found[r.set] {
@@ -273,12 +273,12 @@ func (m *Matcher) scanPatterns(ctx context.Context, text string, found []bool) e
 	return nil
 }
 
-// bytesPerLook is how much text is read between two looks at the context.
+// bytesPerLook is the amount of text read between two checks of the context.
 const bytesPerLook = 64 << 10
 
-// scan marks the sets whose phrases are in text. longest is the length of the longest one: the text
-// is searched where one may begin, and so far behind. Places that are close together are searched
-// at once, so that no byte is read more than twice.
+// scan marks the sets whose phrases are in text. longest is the length of the longest phrase: the
+// text is searched from each possible beginning for that length. Overlapping ranges are searched
+// together, so that no byte is read more than twice.
 func (a *automaton) scan(ctx context.Context, text []byte, longest int, found []bool) error {
 	if a == nil {
 		return nil
@@ -293,7 +293,7 @@ func (a *automaton) scan(ctx context.Context, text []byte, longest int, found []
 			from = look
 			continue
 		}
-		last := begin // of the places that the same search looks behind
+		last := begin // the last beginning covered by this search
 		end := min(last+longest, look)
 		for {
 			next := a.filter.next(text, last+1, end)
@@ -322,8 +322,9 @@ func (a *automaton) part(text []byte, from, to int, found []bool) {
 	}
 }
 
-// in reports whether the pattern is in text. A long text is fed to it, so that it can be taken away
-// when ctx ends; a text that cannot match for want of the pattern's first characters is not.
+// in reports whether the pattern matches text. A long text is passed to it rune by rune, so that it
+// can be stopped when ctx ends, unless it cannot match because the pattern's literal prefix is
+// missing.
 func (r *namedRegexp) in(ctx context.Context, text string) (bool, error) {
 	if len(text) <= bytesPerLook {
 		return r.re.MatchString(text), ctx.Err()
@@ -340,7 +341,7 @@ func (r *namedRegexp) in(ctx context.Context, text string) (bool, error) {
 type feeder struct {
 	text string
 	at   int
-	look int // where done is looked at next
+	look int // where done is checked next
 	done <-chan struct{}
 }
 
