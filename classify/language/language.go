@@ -1,28 +1,28 @@
-// Package language tells which language a text is in, fast enough to ask for every request.
+// Package language detects the language of a text, fast enough for every request.
 //
 // # How
 //
-// The script decides where one language uses it (Hangul, Thai, Hebrew, Greek and others), kana
-// decides between Japanese and Chinese, and a few frequent words between the languages written in
+// The script decides if only one language uses it (Hangul, Thai, Hebrew, Greek and others), kana
+// distinguish Japanese from Chinese, and a few frequent words distinguish the languages written in
 // Devanagari. Texts in Latin, Cyrillic and Arabic letters are scored by a linear model over hashed
 // character n-grams and words, among the languages of their script:
 //
-//   - Latin: Albanian, Catalan, Croatian (which stands for Bosnian and Serbian in Latin letters
-//     too), Czech, Danish, Dutch, English, Estonian, Finnish, French, German, Hungarian, Indonesian
+//   - Latin: Albanian, Catalan, Croatian (which includes Bosnian and Serbian in Latin letters),
+//     Czech, Danish, Dutch, English, Estonian, Finnish, French, German, Hungarian, Indonesian
 //     (Malay), Italian, Latvian, Lithuanian, Norwegian, Polish, Portuguese, Romanian, Slovak,
 //     Slovene, Spanish, Swahili, Swedish, Tagalog, Turkish, Vietnamese
 //   - Cyrillic: Belarusian, Bulgarian, Macedonian, Russian, Serbian, Ukrainian
 //   - Arabic: Arabic, Persian, Urdu
 //
-// A text in another language of these scripts gets the nearest of them, mostly with a low
+// A text in another language of these scripts is assigned the nearest of them, mostly with a low
 // probability; there is no class for the rest.
 //
-// Of a text longer than 4 KiB only the two ends are read, 48 words at most.
+// Of a text longer than 4 KiB only the two ends are read, at most 48 words.
 //
 // # Why this and not a library
 //
 // On 6,055 texts held out of the sets that the model was trained on (STS benchmark, EXAMS, JNLI and
-// kin, CLINC150, generated ones; at most 400 a language, 55 letters in the median), one core of an
+// similar, CLINC150, generated ones; at most 400 per language, median 55 letters), one core of an
 // AMD EPYC:
 //
 //	                      whole texts  first 6 words  time a text  heap     binary
@@ -32,16 +32,16 @@
 //	whatlanggo (fork)     .850         .749           0.3 ms       -        -
 //	whatlanggo 1.0.1      .779         .687           0.3 ms       -        -
 //
-// The last four know none of the sets, and more languages, which costs them some of the difference
-// (whatlanggo has no Albanian, 116 texts; lingua was asked for every fifth text). Of the first 3
-// words the language is right for .891 of the texts; where an answer is given, in .965. The
-// calibration error is .009 for whole texts and .043 for 3 words. Time: 9 us for 77 letters, 40 us
-// for 1 MiB.
+// The last four were not trained on these sets, and distinguish more languages, which explains part
+// of the difference (whatlanggo has no Albanian, 116 texts; lingua was tested on every fifth text).
+// From the first 3 words the language is right for .891 of the texts, and for .965 of those with an
+// answer. The calibration error is .009 for whole texts and .043 for 3 words. Time: 9 us for 77
+// letters, 40 us for 1 MiB.
 //
 // Belarusian, Catalan, Czech, Danish, Estonian, Finnish, Latvian, Norwegian, Romanian, Slovak,
-// Slovene, Swahili, Tagalog, Ukrainian and Urdu are known from 14 to 38 lines each, written for the
-// purpose: right for 56 of their 67 held-out lines, which is too few for a figure of each.
-// Belarusian, Danish, Slovak, Slovene and Ukrainian are the weakest.
+// Slovene, Swahili, Tagalog, Ukrainian and Urdu were trained on 14 to 38 lines each, written for
+// this purpose. Of their 67 held-out lines 56 are right, which is too few for a figure per
+// language. Belarusian, Danish, Slovak, Slovene and Ukrainian are the weakest.
 package language
 
 import (
@@ -54,39 +54,42 @@ import (
 )
 
 const (
-	maxBytes = 4 << 10 // of a longer text, half of it from either end
-	maxWords = 48      // scored; of a long text, half of them from either end
-	// minLetters is how many letters an alphabetic text must have: two letters are in every
+	maxBytes = 4 << 10 // maximum read of a text, half of it from either end
+	maxWords = 48      // maximum scored; of a long text, half of them from either end
+	// minLetters is the minimum number of letters in an alphabetic text: two letters occur in every
 	// language.
 	minLetters = 3
-	// fewWords and fewLetters are from where on 1 less the probability of English says something of a
-	// text in Latin letters: of 50 English messages of one to three words, such as "vim normal mode", 60 %
-	// passed 0.8 before, and none does; of sentences in other languages seven in eight that did still do.
+	// fewWords and fewLetters are the minimum numbers from which 1 minus the probability of English
+	// is meaningful for a text in Latin letters. Without them, of 50 English messages of one to
+	// three words, such as "vim normal mode", 60 % exceeded 0.8, and with them none does; of the
+	// sentences in other languages that did, seven in eight still do.
 	fewWords, fewLetters = 4, 16
-	// minProbability is what the best language must have: below, another one is as likely.
+	// minProbability is the minimum probability of the best language: below it, another one is as
+	// likely.
 	minProbability = 0.5
-	// syllabic is how many letters a character of Chinese, Japanese or Korean counts for beside an
-	// alphabet: about what their words are shorter by.
+	// syllabic is the number of letters of an alphabet that a character of Chinese, Japanese or
+	// Korean counts as, about the ratio of word lengths.
 	syllabic = 3
 )
 
-// Told is what can be told of the language of a text.
+// Told is the result of detecting the language of a text.
 type Told struct {
-	// Code is the ISO 639-1 code of the most likely language, and Probability that it is this one, in
-	// [0.5,1]: that of the language among those of its script, times the script's share of the letters.
-	// Code is empty and Probability 0 where nothing can be said: no or too few letters, or no language
-	// that is more likely than all others together. Programs and formulas are letters too: they are
-	// mostly "en".
+	// Code is the ISO 639-1 code of the most likely language, and Probability its probability, in
+	// [0.5,1]: that of the language among those of its script, times the script's share of the
+	// letters. Code is empty and Probability 0 if nothing can be determined: no or too few letters,
+	// or no language that is more likely than all others together. Program code and formulas are
+	// letters too: they are mostly "en".
 	Code        string
 	Probability float64
-	// Foreign is the probability of another language than English, in [0,1], whichever that is: of a
-	// sentence that may be Spanish as well as Portuguese it can be told. Of fewer than fewWords words in
-	// Latin letters English has next to nothing, as any language: of these it is the probability of the
-	// most likely one. It is 0 where nothing can be said.
+	// Foreign is the probability of any language other than English, in [0,1]. It can be high even
+	// if the language is undecided, such as for a sentence that may be Spanish or Portuguese. For
+	// fewer than fewWords words in Latin letters English always has a low probability, like any
+	// language; Foreign is then the probability of the most likely language. It is 0 if nothing can
+	// be determined.
 	Foreign float64
 }
 
-// Tell tells the language of a text. It is safe for concurrent use and allocates nothing.
+// Tell detects the language of a text. It is safe for concurrent use and allocates nothing.
 func Tell(text string) (t Told) {
 	head, tail := ends(text)
 	var count [scripts]int
@@ -110,7 +113,7 @@ func Tell(text string) (t Told) {
 	return t
 }
 
-// hasWords reports whether text has n words between spaces.
+// hasWords reports whether text has at least n words separated by spaces.
 func hasWords(text string, n int) bool {
 	for range strings.FieldsSeq(text) {
 		if n--; n == 0 {
@@ -120,8 +123,8 @@ func hasWords(text string, n int) bool {
 	return false
 }
 
-// scriptIn counts the letters of a text by script and returns the one of most, with its share. ok is
-// false where they are too few.
+// scriptIn counts the letters of a text by script and returns the most frequent script, with its
+// share. ok is false if there are too few letters.
 func scriptIn(head, tail string, count *[scripts]int) (best script, share float64, ok bool) {
 	countScripts(head, count)
 	countScripts(tail, count)
@@ -138,7 +141,7 @@ func scriptIn(head, tail string, count *[scripts]int) (best script, share float6
 			best = script(s)
 		}
 	}
-	// Japanese is written in three scripts, one of which is that of Chinese.
+	// Japanese uses three scripts, one of which is that of Chinese.
 	if best == han || best == kana {
 		count[best] = count[han] + count[kana]
 	}
@@ -162,7 +165,7 @@ func Codes() []string {
 	return out
 }
 
-// ends returns text in one or two parts of maxBytes together.
+// ends returns text in one or two parts with at most maxBytes together.
 func ends(text string) (head, tail string) {
 	if len(text) <= maxBytes {
 		return text, ""
@@ -196,8 +199,8 @@ func within(s script, head, tail string, count *[scripts]int) (code string, prob
 	return code, probability, 0
 }
 
-// sinitic tells Japanese, which has kana in every clause, from Chinese, which has none. Few
-// characters without kana may be either.
+// sinitic distinguishes Japanese, which has kana in every clause, from Chinese, which has none. A
+// few characters without kana may be either.
 func sinitic(count *[scripts]int) (code string, probability float64) {
 	const few = 5 * syllabic
 	switch {
@@ -224,7 +227,7 @@ const (
 	bits    = 14
 	buckets = 1 << bits
 	maxGram = 4
-	// header is the length of what stands before the table: magic, bits, the codes with a count a
+	// header is the length of the data before the table: magic, bits, the codes with a count per
 	// script, and the scale, a little-endian float32.
 	header = 7 + 1 + 3 + 2*columns + 4
 )
@@ -235,19 +238,20 @@ const (
 //go:embed model.bin
 var model string
 
-// scale is what an entry of the table is multiplied by.
+// scale returns the factor of the table's entries.
 func scale() float64 {
 	s := model[header-4 : header]
 	return float64(math.Float32frombits(uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24))
 }
 
-// sums adds up the rows of the table for the features of a text.
+// sums accumulates the rows of the table for the features of a text.
 type sums struct {
 	column [columns]int32
-	n      int // features
+	n      int // number of features
 }
 
-// score returns the most probable of codes, whose first column is at, and the probability of English.
+// score returns the most probable of codes, whose first column is at, and the probability of
+// English.
 func score(s script, codes []string, at int, head, tail string) (code string, probability, english float64) {
 	var t sums
 	words := maxWords
@@ -275,7 +279,7 @@ func score(s script, codes []string, at int, head, tail string) (code string, pr
 	return codes[best], 1 / total, english / total
 }
 
-// add counts the words of text that are in the script, up to a limit.
+// add adds the words of text that are in the script, up to a limit.
 func (t *sums) add(s script, text string, limit int) {
 	var word [maxWord]rune
 	n, own := 0, false
@@ -306,10 +310,10 @@ func (t *sums) add(s script, text string, limit int) {
 	flush()
 }
 
-// maxWord is how much of a longer word is read, in letters.
+// maxWord is the maximum number of letters read of a word.
 const maxWord = 30
 
-// word adds the n-grams of a word between spaces, and the word itself when it is longer than those.
+// word adds the n-grams of a word between spaces, and the word itself if it is longer than those.
 func (t *sums) word(word []rune) {
 	size := len(word) + 2
 	at := func(i int) uint64 {
@@ -342,7 +346,7 @@ func (t *sums) row(bucket int) {
 	t.n++
 }
 
-// isLetter takes marks for letters, since some letters are written with one.
+// isLetter includes marks, because some letters are written with one.
 func isLetter(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'

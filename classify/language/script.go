@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// script is a writing system. Those from hangul on write a syllable or a word with a character.
+// script is a writing system. In those from hangul on, a character is a syllable or a word.
 type script uint8
 
 const (
@@ -39,15 +39,16 @@ const (
 	scripts
 )
 
-// scriptCodes has the language of scripts that one language uses, or nearly so: Hebrew letters may
-// be Yiddish, Bengali ones Assamese, Ethiopic ones Tigrinya.
+// scriptCodes holds the language of scripts that only one language uses, or nearly so: Hebrew
+// letters may be Yiddish, Bengali ones Assamese, Ethiopic ones Tigrinya.
 var scriptCodes = [scripts]string{ //nolint:gochecknoglobals // constant table
 	greek: "el", hebrew: "he", armenian: "hy", georgian: "ka", bengali: "bn", gurmukhi: "pa", gujarati: "gu", odia: "or",
 	tamil: "ta", telugu: "te", kannada: "kn", malayalam: "ml", sinhala: "si", thai: "th", lao: "lo", tibetan: "bo",
 	myanmar: "my", khmer: "km", ethiopic: "am", hangul: "ko",
 }
 
-// block is a range of code points of one script (Unicode 16, Blocks.txt). scripts stands for none.
+// block is a range of code points of one script (Unicode 16, Blocks.txt). The value scripts means
+// none.
 type block struct {
 	first, last rune
 	script      script
@@ -95,7 +96,7 @@ var blocks = [...]block{ //nolint:gochecknoglobals // constant table, ascending
 	{0x20000, 0x323AF, han},
 }
 
-// scriptOf returns the script of a letter, scripts for one of none here.
+// scriptOf returns the script of a letter, or scripts if it is not known here.
 func scriptOf(r rune) script {
 	if r <= blocks[0].last {
 		return latin
@@ -107,13 +108,14 @@ func scriptOf(r rune) script {
 	return scripts
 }
 
-// otherLetters is how many letters of other scripts than Latin a text holds that is partly written in
-// one: about a short sentence. Letters count as in Tell, so that ten characters of Chinese do.
+// otherLetters is the minimum number of letters of non-Latin scripts in a text that counts as
+// partly written in one: about a short sentence. Letters are weighted as in Tell, so that ten
+// Chinese characters are enough.
 const otherLetters = 30
 
-// HoldsOtherScript reports whether a text, whatever else is in it, holds words in another script
-// than Latin: about a sentence of them. A letter beside none of its script, as in formulas, is no
-// word. It is safe for concurrent use, allocates nothing, and reads a megabyte of English in less
+// HoldsOtherScript reports whether a text contains about a sentence in another script than Latin,
+// whatever else it contains. A letter without a neighbour of its script, as in formulas, does not
+// count. It is safe for concurrent use, allocates nothing, and reads a megabyte of English in less
 // than a millisecond.
 func HoldsOtherScript(text string) bool {
 	n, run, last := 0, 0, scripts
@@ -133,7 +135,7 @@ func HoldsOtherScript(text string) bool {
 		case s == latin || s == scripts:
 		case s >= hangul:
 			n += syllabic
-		case run == 2: // the first letter of a word is told by the second
+		case run == 2: // the first letter of a word is counted with the second
 			n += 2
 		case run > 2:
 			n++
@@ -164,8 +166,8 @@ var (
 	nepaliWords  = [...]string{" छ ", " छन् ", " हो ", " छैन ", " मलाई ", " गर्न ", " हुन्छ ", " र ", " लाई "}               //nolint:gochecknoglobals // constant table
 )
 
-// indic tells languages in Devanagari by their frequent words. Without any, Hindi is the most
-// common by far.
+// indic distinguishes languages in Devanagari by their frequent words. Without any, Hindi is by far
+// the most common.
 func indic(head, tail string) (code string, probability float64) {
 	hits := func(words []string) (n int) {
 		for _, w := range words {
