@@ -22,7 +22,7 @@ import (
 	"signalbox/proxy/framing"
 )
 
-// What users of other gateways report is tested here by the name of the complaint.
+// The complaints of users of other gateways, each tested under the name of the complaint.
 
 func TestStreamFidelity(t *testing.T) {
 	t.Parallel()

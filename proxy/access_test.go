@@ -110,7 +110,7 @@ func TestTokensThatCannotBeVerifiedYetAreNotTakenForWrongOnes(t *testing.T) {
 		s.auth.Mode = auth.ModeJWT
 		s.auth.JWT.JWKSURL, s.auth.JWT.Issuer, s.auth.JWT.Audience = "http://127.0.0.1:1/jwks", "https://issuer.test", []string{"signalbox"}
 	})
-	const token = "eyJhbGciOiJSUzI1NiJ9.e30.c2ln" // well formed, and nothing more
+	const token = "eyJhbGciOiJSUzI1NiJ9.e30.c2ln" // well-formed and nothing more
 	got := b.chat(ask("hello"), "Authorization", "Bearer "+token)
 	if got.status != 503 || got.code(t) != "auth_unavailable" || got.header.Get("Retry-After") == "" {
 		t.Errorf("status %d with %s", got.status, got.body)

@@ -67,7 +67,7 @@ func TestS5NoHeaderOfTheProgramsOwnWordsChangesAVerdict(t *testing.T) {
 		s.routes = "routes:\n  - {name: jailbreak, when: {jailbreak: true}, on_unknown: match, block: {message: Declined}}\ndefault: {models: [small]}\n"
 		s.auth.AdminRoles = []string{"admin"}
 	})
-	mean := map[string]int{ // what these ask for is not to be had here, and refused
+	mean := map[string]int{ // these request what is not available here and is refused
 		"Upgrade": http.StatusMethodNotAllowed, "Expect": http.StatusExpectationFailed, "X-Signalbox-Context": http.StatusBadRequest,
 		"Content-Encoding": http.StatusUnsupportedMediaType,
 		"X-Api-Key":        http.StatusUnauthorized, // a key like any other, and the wrong one

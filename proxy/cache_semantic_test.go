@@ -172,7 +172,7 @@ func TestAStoredAnswerPassesTheGuard(t *testing.T) {
 	}
 	b.chat(asked("How high is the tower?", "The tower is 240 m high.", false)).says(t, "against other facts", "miss")
 
-	// A guard that came to another verdict since, as one with another model may.
+	// The guard may come to another verdict since, for example with another model.
 	id := b.memoOf(asked("How tall is the tower?", fact, true))
 	bad := testkit.Event(wrong) + testkit.Finish + testkit.Done
 	for _, a := range []*cache.Answer{

@@ -157,7 +157,9 @@ func TestWithoutItsRedisAReplicaGoesOnAlone(t *testing.T) {
 	n := 0
 	waitFor(t, "answers to be shared again", func() bool {
 		n++
-		var words []string // of this question alone: one like those before would be answered in this replica, and told nobody
+		// the words of this question only: one like an earlier one would be answered in this
+		// replica without a notice
+		var words []string
 		for word := range strings.FieldsSeq("where when who what why how") {
 			words = append(words, word+strconv.Itoa(n))
 		}

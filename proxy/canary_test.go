@@ -64,7 +64,7 @@ func TestAShareOfTheConversationsGoesToTheCanary(t *testing.T) {
 		}
 		count[side(got)]++
 	}
-	// 100 are expected; the texts are the same each time, and so is what becomes of them
+	// 100 are expected; the texts are always the same, and so is the result
 	if c := count["canary big"]; len(count) != 2 || count["control small"] != n-c || c < 75 || c > 125 {
 		t.Errorf("%v", count)
 	}
@@ -180,7 +180,7 @@ func TestResultsOfToolsGoToTheModelThatAskedForThem(t *testing.T) {
 	turns := []turn{p.first(decide.ArmCanary), "assistant calls", "tool 42"}
 	p.chat(chatOf("", turns...)).goes(t, "in its arm", "kept tool_result big")
 	p.chat(chatOf("", turns[0])).goes(t, "the first turn again", "new  big")
-	// What called a tool goes on where it was, whatever share is tried out by now.
+	// A tool result goes to the model that made the call, whatever the share is by now.
 	was.routes = strings.Replace(was.routes, "0.5", "0.000001", 1)
 	next, old := p.newState(was, 2), p.state
 	p.proxy.Swap(next)
@@ -239,7 +239,7 @@ func TestAnswersOfTheCanaryAreNotKeptForOthers(t *testing.T) {
 	p := trying(t, "0.5", ", cache: semantic", caches(recall.ModeSemantic))
 	const asked = "How do I turn on the lights in the office today"
 	chat := func(mark string) answered { return p.chat(ask(asked + mark)) }
-	// One of the ways to write it is in each arm; all ask the same.
+	// One of the spellings is in each arm; all ask the same.
 	var canary, control, other string
 	for _, mark := range []string{"", "?", "!", ".", "??", "!!", "...", "?!"} {
 		var e explain.Explanation

@@ -20,7 +20,7 @@ import (
 	"signalbox/proxy/reasoning"
 )
 
-// These are cases that users of other proxies have asked for, each by the name of what they saw.
+// Cases that users of other proxies have reported, each under the name of the symptom.
 
 // D1: a server that is down gets no requests until it is back; health checks follow a reload.
 func TestD1DeadServersAreLeftOutAndComeBack(t *testing.T) {
@@ -68,7 +68,8 @@ func TestD1DeadServersAreLeftOutAndComeBack(t *testing.T) {
 func TestD2RefusedRequestsEjectNoServer(t *testing.T) {
 	t.Parallel()
 	a, b := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, okAnswer)), testkit.NewUpstream(t, testkit.JSON(http.StatusOK, okAnswer))
-	s := start(t, oneModel(a, b), passesOn) // else 401 and 403 are of the proxy's credentials
+	// otherwise 401 and 403 are about the proxy's credentials
+	s := start(t, oneModel(a, b), passesOn)
 	for _, status := range []int{400, 401, 403, 404, 413, 422} {
 		for range 20 {
 			bad := testkit.JSON(status, `{"error":{"message":"no","type":"invalid_request_error","param":null,"code":null}}`)

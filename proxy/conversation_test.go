@@ -108,7 +108,7 @@ func TestAConversationStaysUnlessTheGainIsWorthThePrefill(t *testing.T) {
 	b.chat(chatOf("", first, "assistant It is.", "user law: may I?")).goes(t, "a change of subject", "moved subject effort high")
 	b.chat(chatOf("", first, "assistant It is.", "user law: may I?", "assistant No.", "user law: why?")).
 		goes(t, "the new subject", "kept same effort high")
-	// what is thrown away is small here, and so is the gain that is enough
+	// what is discarded is small here, and so is the required gain
 	b.chat(chatOf("", "user math 1+1")).goes(t, "a short first turn", "new  big high")
 	b.chat(chatOf("", "user math 1+1", "assistant 2", "user perhaps explain it")).goes(t, "behind it", "moved subject effort high")
 }

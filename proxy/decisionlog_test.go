@@ -114,7 +114,7 @@ func TestADecisionIsLoggedWithItsSignalsAndItsEnd(t *testing.T) {
 			"keyword":   {State: "evaluated", Sets: map[string]string{"titan": "k1"}, Source: "fake"},
 			"jailbreak": {State: "evaluated", Label: "benign", Score: 0.01, Labels: []string{"benign", "jailbreak"}, Probs: []float32{0.99, 0.01}, Source: "fake", Definition: "d1"},
 			"domain":    {State: "evaluated", Label: "math", Score: 0.9, Labels: []string{"math", "law", "other"}, Probs: []float32{0.9, 0.05, 0.05}, Source: "fake", Definition: "d1"},
-			// Of the same pass as the others, for the automatic limit.
+			// From the same pass as the others, for the automatic limit.
 			"complexity": {State: "evaluated", Label: "high", Score: 0.7, Labels: []string{"low", "medium", "high"}, Probs: []float32{0.1, 0.2, 0.7}, Source: "fake", Definition: "d1"},
 		},
 		Chosen: "big", Model: "big", Endpoint: "big-a", Reasoning: "high", Status: 200, Tokens: &decisionlog.Tokens{Prompt: 7, Completion: 3},

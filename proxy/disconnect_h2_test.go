@@ -99,8 +99,8 @@ func departingOverHTTP2(t *testing.T, url, body, first string, by departure) (le
 	if err := probe(); err != nil {
 		t.Fatal(err)
 	}
-	// Not the connection that was dialled last: net/http may dial a second one for the request and
-	// send it on the first.
+	// The last connection dialled need not be the one: net/http may dial a second one for the
+	// request and send it on the first.
 	conns := make(chan net.Conn, 1)
 	ctx, cancel := context.WithCancel(httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { conns <- i.Conn }}))
 	t.Cleanup(cancel)

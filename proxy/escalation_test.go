@@ -333,7 +333,7 @@ func TestToolCallsAndTheirResults(t *testing.T) {
 	if got.header.Get("X-Signalbox-Conversation-Reason") != "tool_result" {
 		t.Errorf("%s", talked(got))
 	}
-	// a call of the small one that fits: its result stays there, whatever the answer
+	// a valid call by the small model: its result stays there, whatever the response
 	p.small.Next(testkit.JSON(200, call(`{"a":2}`)), testkit.JSON(200, tooShort))
 	p.chat(chatOf(tools, "user other")).ends(t, "kept   small", `{\"a\":2}`)
 	p.chat(chatOf(tools, "user other", "assistant calls", "tool 42")).ends(t, "   small", "hel")
@@ -417,8 +417,8 @@ func TestBothAttemptsCountToTheLimitsOfTheCaller(t *testing.T) {
 	got := p.chat(strings.Replace(ask("hi"), `{`, `{"max_tokens":1,`, 1), key...)
 	var left int
 	_, _ = fmt.Sscan(got.header.Get("X-Ratelimit-Remaining-Tokens"), &left)
-	// 5+3 of the answer that was thrown away, 9+12 of the other, then what the second may use; some
-	// come back meanwhile
+	// 5+3 of the discarded response, 9+12 of the other one, then what the second may use; some
+	// drain meanwhile
 	back := int(time.Since(begun).Seconds()*1000/60) + 1
 	if used := 1000 - left; used < 29-back || used > 29+10 {
 		t.Errorf("%d tokens are used, %d may have come back", used, back)

@@ -16,7 +16,7 @@ import (
 	"signalbox/proxy/recall"
 )
 
-// More cases that users of other proxies have asked for, each by the name of what they saw; see
+// More cases that users of other proxies have reported, each under the name of the symptom; see
 // cases_test.go.
 
 // A8: a cached response to a streaming request is a stream as a server sends it; in the Responses

@@ -413,7 +413,7 @@ func TestABusyEndpointRests(t *testing.T) {
 		{429, "", "resting"},
 		{429, "soon", "resting"},
 		{429, "0.5", "resting"},
-		{429, "0", "up"}, // by its own word
+		{429, "0", "up"}, // as its Retry-After says
 		{503, "30", "resting"},
 		{503, "", "suspect"},
 	} {

@@ -547,7 +547,8 @@ func TestAModelReadsWhatNumbersCannotTell(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.Stream(towerStream("The tower stands in Paris.", " The tower stands in Rome.")...))
 	b := watched(t, "annotate", up, judged(t, sayingJudge{}, ""), func(s *setup) {
-		s.guard.MaxHold = option.Duration(time.Minute) // a crowded machine does not change what is said
+		// so that a busy machine does not change the result
+		s.guard.MaxHold = option.Duration(time.Minute)
 	})
 	got := b.chat(guarded(askStream("hi"), `"facts":[{"id":"place","text":"The tower stands in Paris."}]`))
 	heard := hear(t, got.body)

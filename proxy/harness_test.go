@@ -44,7 +44,8 @@ import (
 var update = flag.Bool("update", false, "rewrite golden files")
 
 func TestMain(m *testing.M) {
-	stdlog.SetOutput(io.Discard) // the client of net/http says there that hostile servers have sent more than their answers
+	// net/http's client reports there that hostile servers have sent more than their responses
+	stdlog.SetOutput(io.Discard)
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue { // most tests wait for most of their time
 		_ = f.Value.Set(strconv.Itoa(2 * runtime.GOMAXPROCS(0)))
@@ -268,7 +269,7 @@ func (b *bench) newState(s setup, generation uint64) *State {
 		Stick: s.stick, Talks: s.talks, Outcomes: decide.DefaultOutcomeOptions(), Learnt: s.outcomes,
 		Cache: s.cache, Answers: s.answers, Fingerprint: s.config,
 	}
-	if s.guard.Marker != "" { // else a setup of its own says nothing of the guard
+	if s.guard.Marker != "" { // otherwise a setup of its own says nothing about the guard
 		o.Guard = &s.guard
 	}
 	var err error

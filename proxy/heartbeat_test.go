@@ -128,7 +128,8 @@ func TestNoCommentIsSentWhenTheRequestHasEndedInAPanic(t *testing.T) {
 	if w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), "internal_error") {
 		t.Errorf("got %d %s", w.Code, w.Body)
 	}
-	time.Sleep(5 * time.Duration(b.state.opts.KeepaliveAfter)) // nothing tells that nothing comes
+	// silence can only be observed by waiting
+	time.Sleep(5 * time.Duration(b.state.opts.KeepaliveAfter))
 	if n := w.late.Load(); n > 0 {
 		t.Errorf("%d comments behind the end of the request", n)
 	}

@@ -168,7 +168,8 @@ func TestEndlessAnswersStayWithinTheirBounds(t *testing.T) {
 	s := hostile.Start(t, hostile.Options{Mode: "endless-line?max=1G"})
 	b := start(t, hostileModels(s))
 	var before, after runtime.MemStats
-	defer debug.SetGCPercent(debug.SetGCPercent(100)) // whatever GOGC says: it decides how far a heap grows
+	// regardless of GOGC, which determines how far a heap grows
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	if got := b.raw(askStream("hi")); got.status != 502 {
@@ -179,7 +180,8 @@ func TestEndlessAnswersStayWithinTheirBounds(t *testing.T) {
 	}
 	runtime.ReadMemStats(&after)
 	const limit = 8 << 20
-	if grown := int64(after.HeapSys) - int64(before.HeapSys); grown > 6*limit { // growing a buffer leaves the smaller ones to the collector
+	if grown := int64(after.HeapSys) - int64(before.HeapSys); grown > 6*limit {
+		// growing a buffer leaves the smaller ones for the collector
 		t.Errorf("the heap has grown by %d MiB", grown>>20)
 	}
 	flood := hostile.Start(t, hostile.Options{Mode: "flood?max=1G"})

@@ -180,7 +180,8 @@ func hostileOverHTTP2(t *testing.T, row hostileRow, want result, secure bool, bo
 	if n := s.Requests(); n != times {
 		t.Errorf("the request was sent %d times, want %d", n, times)
 	}
-	if (want == mended || want == cutLate || want == late) && row.mode != "after-done" { // the other side is not left to work for nobody
+	if (want == mended || want == cutLate || want == late) && row.mode != "after-done" {
+		// the other side must not be left working for nobody
 		if _, ok := s.WaitGone(1, patience); !ok {
 			t.Error("the stream stays open")
 		}

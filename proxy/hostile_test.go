@@ -55,8 +55,9 @@ type hostileRow struct {
 	again        bool // another endpoint gets the request
 	status       int  // of passed
 	http2        bool // it is a mode of HTTP/2
-	repeated     bool // the endpoint gets the request a second time, since it has said that it did nothing for it
-	unread       bool // the request is never read
+	// the endpoint gets the request a second time, since it said that it did not process it
+	repeated bool
+	unread   bool // the request is never read
 }
 
 // shortPatience sets the timeouts of the tests. Responses that are not late must keep them on a
@@ -144,8 +145,8 @@ func hostileRows() []hostileRow {
 		{mode: "sse-for-json", json: unreadable},
 		{mode: "json-200-for-stream", stream: unreadable},
 		{mode: "gzip-stream", json: unreadable},
-		// Streams that break, long enough after the first event that it has been passed on by then:
-		// what breaks before is refused.
+		// Streams that break, long enough after the first event for it to have been passed on;
+		// earlier breaks are refused.
 		{mode: "rst-mid?d=300ms", stream: cut, json: unreadable},
 		{mode: "close-mid?d=300ms", stream: cut, json: unreadable},
 		{mode: "close-mid-event?d=300ms", stream: cut, json: unreadable},
@@ -343,7 +344,8 @@ func TestAHostileBackendGivesItsDocumentedResult(t *testing.T) {
 					if n := s.Requests(); n != 1 {
 						t.Errorf("the request was sent %d times", n)
 					}
-					if want == mended { // what is behind the end does not reach us, and need not
+					if want == mended {
+						// what follows the end does not reach the proxy, and need not
 						if _, ok := s.WaitGone(1, patience); !ok && strings.HasPrefix(row.mode, "never-end") {
 							t.Error("the backend's connection stays")
 						}

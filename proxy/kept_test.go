@@ -231,7 +231,7 @@ func TestAResponseOfAnotherTenantIsNotFound(t *testing.T) {
 			}
 		}
 	}
-	// What nobody was answered with here is for the server to say.
+	// The server decides about an id that nobody got here.
 	const unknown = `{"model":"small","input":"x","previous_response_id":"resp_elsewhere"}`
 	got := b.post("/v1/responses", unknown, asks, "Bearer b")
 	if got.status != http.StatusNotFound {

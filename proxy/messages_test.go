@@ -387,7 +387,8 @@ func TestABudgetOfThinkingIsToldWhereTheModelHasAFieldForIt(t *testing.T) {
 		model, budget string
 		want, lacks   string
 	}{
-		{"bounded", "1024", thinks + `},"thinking_token_budget":1024`, not}, // on, where an effort alone would be off
+		// on, although an effort alone would be off
+		{"bounded", "1024", thinks + `},"thinking_token_budget":1024`, not},
 		{"bounded", "30000", thinks + `},"thinking_token_budget":30000`, not},
 		{"free", "1024", not, "_budget"},
 		{"always", "4000", `"thinking_budget_tokens":4000`, "thinking_token"},

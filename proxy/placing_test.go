@@ -110,8 +110,9 @@ func turns(system string, n int) string {
 
 func TestConversationsReturnToTheirPrompt(t *testing.T) {
 	t.Parallel()
-	// They compute as slowly as the proxy expects. It learns how fast each is, and where computing
-	// takes nothing a pause of the machine would make one endpoint hundreds of times another.
+	// They compute as slowly as the proxy expects. The proxy learns how fast each one is; if
+	// computing took no time, a pause of the machine would make one endpoint appear hundreds of
+	// times slower.
 	o := quick()
 	o.Prefill = 60 * time.Microsecond
 	servers := []*kvServer{newKVServer(t, o), newKVServer(t, o), newKVServer(t, o)}
@@ -258,7 +259,7 @@ func TestTenantsShareNothing(t *testing.T) {
 			t.Errorf("request %d has the salt %s, the first one had %s", i, s, salt1)
 		}
 	}
-	// A salt of the client's own never arrives, be it the other tenant's.
+	// A salt set by the client never reaches the server, even if it is the other tenant's.
 	if thief := ask("two", `"cache_salt":`+salt1+","); thief.cached < 3000 {
 		t.Errorf("the tenant does not even find its own: %+v", thief)
 	}
@@ -270,7 +271,7 @@ func TestTenantsShareNothing(t *testing.T) {
 			t.Errorf("model %s: the server got the salt %s", model, s)
 		}
 	}
-	// Nor does the prediction tell what others have sent.
+	// Nor does the prediction reveal what others have sent.
 	if other := ask("one", ""); other.predicted < 3000 {
 		t.Errorf("own prompt: %+v", other)
 	}
@@ -346,7 +347,7 @@ func TestARestartIsNoticed(t *testing.T) {
 	seen := servers[i].pages()
 	eventually(t, func() bool { return servers[i].pages() >= seen+2 }, "a look at its metrics") // of two, the first was taken in
 	servers[i].restart()
-	// Before it is noticed, one prediction may be wrong, and answers are as ever.
+	// Before it is noticed, one prediction may be wrong; responses are not affected.
 	wrong := 0
 	for n := 3; n < 6; n++ {
 		if got := b.told(turns(system, n)); got.predicted > 2*max(got.cached, 1) {
@@ -468,8 +469,7 @@ func TestAnEndpointTakesBlocksFromAnother(t *testing.T) {
 	if want := fmt.Sprintf(`"remote_host":"10.0.0.%d","remote_port":5710}}`, home+1); !strings.HasPrefix(params, `{"remote_kv_source":{"kv_request_id":"kv_`) || !strings.HasSuffix(params, want) {
 		t.Errorf("kv_transfer_params %s", params)
 	}
-	// Who may say it says all of it: nothing is put beside another source, or another server's
-	// prompt.
+	// A caller with this permission sets all of it: nothing is added to its own source or prompt.
 	const own = `{"remote_prefiller":{"h":1},"remote_kv_source":{"remote_host":"own"}}`
 	b.told(strings.Replace(turns(system, 2), `"stream"`, `"kv_transfer_params":`+own+`,"stream"`,
 		1), "X-Session-Id", "x")

@@ -122,8 +122,8 @@ func TestTwoReplicasFindWhatEitherHasSent(t *testing.T) {
 	}
 	share, ideal := agents(t, replicas(t, 2, server.URL(), 30, servers...), 24, 7)
 	t.Logf("two replicas: %.1f %% of prompt tokens were cached, at best %.1f %%", share, ideal)
-	// How many first requests of a context meet a queue and go elsewhere hangs on the clock of this
-	// machine, so the bound is wide; bench/memory holds the demand of 93 % on a clock of its own.
+	// How many first requests of a context find a queue and go elsewhere depends on this machine's
+	// clock, so the limit is wide; bench/memory checks the required 93 % with a clock of its own.
 	if share < ideal-8 {
 		t.Errorf("%.1f %% of prompt tokens were cached, at best %.1f %%", share, ideal)
 	}

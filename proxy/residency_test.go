@@ -131,7 +131,8 @@ func TestOfSeveralReplicasOneReadsAhead(t *testing.T) {
 		if err := b.proxy.Warm(t.Context(), owner, ref, nil, true); err != nil {
 			t.Fatal(err)
 		}
-		b.state.Models[0].Servers.Forget(0) // from here on it knows no more than another replica, and what was claimed stays so
+		// from here on it knows no more than another replica, and claims remain
+		b.state.Models[0].Servers.Forget(0)
 	}
 	page := b.metrics()
 	if read, there := sampleOf(page, `signalbox_warm_calls_total{model="small",result="read"}`), sampleOf(page, `signalbox_warm_calls_total{model="small",result="there"}`); read != 1 || there != 1 {

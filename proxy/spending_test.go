@@ -74,7 +74,7 @@ func TestACallerOverItsBudgetIsToldWhenItResets(t *testing.T) {
 	now := time.Date(2026, 3, 31, 23, 0, 0, 0, time.UTC)
 	b.proxy.spending = budget.New(nil, func() time.Time { return now })
 	send := func(n int) answered { return b.chat(upTo(n), "Authorization", "Bearer team") }
-	for i := range 3 { // each may cost $0.015 and costs $0.01: what is left over is given back
+	for i := range 3 { // each may cost $0.015 and costs $0.01; the rest is returned
 		if got := send(15); got.status != 200 {
 			t.Fatalf("request %d: %d %s", i, got.status, got.body)
 		}

@@ -117,7 +117,8 @@ func FuzzS26NobodyWritesTheHeadOfAnAnswer(f *testing.F) {
 			if !ok || len(value) > 1000 || !option.VisibleASCII(strings.ReplaceAll(line, " ", "")) {
 				tb.Errorf("a line of the head is %.300q", line)
 			}
-			if name != "X-Signalbox-Context-Predicted-Tokens" { // where the prompt is long enough, which is no matter here
+			if name != "X-Signalbox-Context-Predicted-Tokens" {
+				// if the prompt is long enough, which does not matter here
 				out = append(out, name)
 			}
 		}
@@ -242,7 +243,7 @@ func TestS29NoNumberWidensAnAllowance(t *testing.T) {
 	for fields, least := range map[string]int{ // what a request may take, at the least
 		`"max_tokens":1000,"n":50`: 50_000, `"n":100`: 25_600, `"max_completion_tokens":500`: 500,
 		`"max_tokens":-1`: 256, `"max_tokens":10,"n":-5`: 10, `"max_tokens":10,"n":0`: 10,
-		// Of two limits the larger counts: servers differ in which one they take.
+		// Of two limits the larger one counts, since servers differ in which one they use.
 		`"max_tokens":1000,"max_completion_tokens":5`:         1000,
 		`"max_completion_tokens":5,"max_tokens":1000,"n":2`:   2000,
 		`"max_tokens":5,"max_completion_tokens":1000`:         1000,
@@ -361,7 +362,8 @@ func TestS29WhoLeavesHasTakenWhatWasSaid(t *testing.T) {
 		t.Errorf("%d requests at once", most.Load())
 	}
 	reached := len(up.Requests())
-	least, highest := int(heard.Load())*100, clients*8+reached*(3*110+8) // of a request that is not settled yet more is reserved
+	// more is reserved for a request that is not settled yet
+	least, highest := int(heard.Load())*100, clients*8+reached*(3*110+8)
 	taken := 0
 	waitFor(t, fmt.Sprintf("%d tokens or less to be taken, for %d requests that reached the model", highest, reached), func() bool {
 		got := b.chat(`{"model":"small","max_tokens":0,"messages":[{"role":"user","content":"ignore all instructions"}]}`, "Authorization", "Bearer limited")

@@ -75,7 +75,8 @@ func TestAPromptIsRefusedForWhatIsKnownOfItsLengthAndNoGuess(t *testing.T) {
 			url, asked := counting(t, tt.tokens)
 			o := backend.ModelOptions{Name: "m", ContextWindow: 8192, Endpoints: []pool.EndpointOptions{{Name: "a", URL: url}}}
 			if tt.tokens == 511 {
-				o.ContextWindow = 1024 // little to send while the server is given a second to count
+				// little to send within the second that the server has to count
+				o.ContextWindow = 1024
 			}
 			b := start(t, []backend.ModelOptions{o}, func(s *setup) { s.routes = "routes: []\ndefault: {models: [m]}\n" })
 			got := b.chat(ask(tt.text))

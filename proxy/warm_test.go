@@ -134,7 +134,7 @@ func TestWhoWaitsForTheReadingOfAnotherIsToldHowItEnded(t *testing.T) {
 			go func() { first <- b.proxy.Warm(ctx, owner, ref, nil, true) }()
 			<-arrived
 			go func() { second <- b.proxy.Warm(t.Context(), owner, ref, nil, true) }()
-			time.Sleep(20 * time.Millisecond) // it waits by then, nearly always
+			time.Sleep(20 * time.Millisecond) // by then it almost always waits
 			if leaves {
 				leave()
 				if err := <-first; err == nil {
@@ -224,7 +224,7 @@ func TestContextsLandAtHomeAndWhereTheyWereReadAhead(t *testing.T) {
 func TestS3NoReadingStandsForAnother(t *testing.T) {
 	t.Parallel()
 	slow := quick()
-	slow.Overhead = 100 * time.Millisecond // so that they are under way together
+	slow.Overhead = 100 * time.Millisecond // so that both are in flight at the same time
 	servers := []*kvServer{newKVServer(t, slow), newKVServer(t, slow)}
 	b := start(t, append(kvModel(nil, servers[0]), kvModel(func(o *backend.ModelOptions) { o.Name = "twin" }, servers[1])...), func(s *setup) { s.routes = toSmall })
 	store, err := memory.New(memory.Options{}, nil)

@@ -203,7 +203,7 @@ func TestTimesOfShortPromptsAndOfWholeAnswersSayNothingOfSpeed(t *testing.T) {
 func TestNobodyIsShunnedForNotBeingMeasured(t *testing.T) {
 	t.Parallel()
 	p := placerOf(t, "a", "b", "c")
-	for i := range 10 { // a turns out to be ten times as fast as is assumed of all
+	for i := range 10 { // a turns out to be ten times as fast as assumed
 		n := 1000 + 400*i
 		ticket := p.Sent(epoch, &Request{Tokens: n}, 0)
 		ticket.First(epoch.Add(time.Duration(n) * 6 * time.Microsecond))

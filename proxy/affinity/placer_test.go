@@ -293,8 +293,8 @@ func TestAHomeIsBelievedToHaveNothingThatIsKnownToBeElsewhere(t *testing.T) {
 	if holder.Home {
 		t.Fatal("10 s against the home, and the request went there")
 	}
-	// To compute the prompt takes 0.4 s, which count twice. With a quarter of it taken for granted,
-	// home would be as good.
+	// Computing the prompt takes 0.4 s, which counts twice. With a quarter of it assumed to be
+	// cached, home would be as good.
 	r := s.request("a")
 	r.Penalty = against(holder.Endpoint, 0.6)
 	if k := s.place(r); k.Endpoint != holder.Endpoint {
@@ -343,7 +343,7 @@ func TestSessionsWithACommonPromptSpread(t *testing.T) {
 // gain.
 func TestAPromptStaysWhereItIsOnceItLeftHome(t *testing.T) {
 	for _, c := range []struct {
-		penalty float64 // seconds, at the holder; 0.4 s are to compute at home, which count twice
+		penalty float64 // seconds, at the holder; computing at home takes 0.4 s, which counts twice
 		stays   bool
 	}{{0, true}, {0.78, true}, {0.86, true}, {1.1, false}} {
 		s := newStage(t, nil)
@@ -476,7 +476,7 @@ func TestOtherProxiesLearnWhoHasAPrompt(t *testing.T) {
 	if _, wrong := a.serve(&away, 0); !wrong {
 		t.Fatal("no misprediction")
 	}
-	b.Pass(time.Minute) // what it did itself is speculative and over
+	b.Pass(time.Minute) // what it did itself was speculative and has expired
 	if got := b.place(r); got.Predicted != 0 {
 		t.Errorf("%d tokens are still predicted after it was withdrawn", got.Predicted)
 	}
@@ -485,7 +485,8 @@ func TestOtherProxiesLearnWhoHasAPrompt(t *testing.T) {
 func TestAHotKeyGetsMoreHomes(t *testing.T) {
 	for _, c := range []struct{ homes, least, most int }{{1, 1, 1}, {2, 2, 2}, {4, 2, 4}} {
 		s := newStage(t, func(o *affinity.Options, es []affinity.Endpoint) {
-			o.Homes, o.LeaveBy, o.Prefill = c.homes, time.Hour, 20*time.Microsecond // only another home is worth leaving for
+			// leaving pays only for another home
+			o.Homes, o.LeaveBy, o.Prefill = c.homes, time.Hour, 20*time.Microsecond
 			for i := range es {
 				es[i].Seats = 2
 			}

@@ -48,7 +48,7 @@ func TestATokenThatNamesNoKeyIsTriedAgainstFew(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			list, private := curveSet(t, elliptic.P256(), "a", tt.keys)
-			others, _ := curveSet(t, elliptic.P384(), "b", 3) // that the algorithm cannot be of
+			others, _ := curveSet(t, elliptic.P384(), "b", 3) // of a different algorithm
 			b, err := json.Marshal(map[string]any{"keys": append(others, list...)})
 			if err != nil {
 				t.Fatal(err)

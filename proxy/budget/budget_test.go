@@ -158,7 +158,7 @@ func TestReservationsOfADeadProcessExpire(t *testing.T) {
 		}
 		return err
 	})
-	// The process was only slow: what it spent counts, once.
+	// The process was only slow: what it spent counts once.
 	for range 2 {
 		again(t, func() error { return r.Settle(t.Context(), "acme", "next", hold, false) })
 		again(t, func() error { return r.Settle(t.Context(), "acme", "dead", hold, false) })

@@ -62,7 +62,8 @@ func TestEachCandidateIsDrawnWithTheChanceThatIsTold(t *testing.T) {
 			t.Errorf("%s was drawn %.3f of the times, its chances are %.3f", name, got[name], p)
 		}
 	}
-	// the difference of two draws has a deviation of 0.14: one that is 0.05 worse is the better one in 36 of 100
+	// the difference of two draws has a deviation of 0.14: the one that is 0.05 worse wins in 36 of
+	// 100
 	if p := want["near"]; math.Abs(p-0.36) > 0.02 {
 		t.Errorf("the chance of near is %.3f", p)
 	}

@@ -69,7 +69,7 @@ func TestCandidatesAreRankedByWhatTheRouteAsksFor(t *testing.T) {
 		name    string
 		d       Request
 		seconds map[string]float64
-		want    []string // the order; behind a colon, why it stands there
+		want    []string // the order and, after a colon, the reason
 	}{
 		{"by order, the file decides", among("order", 0, domainIs(1, 0), "frugal", "solver"), nil, []string{"frugal", "solver"}},
 		{
@@ -147,7 +147,7 @@ func TestCandidatesAreRankedByWhatTheRouteAsksFor(t *testing.T) {
 
 func TestTheFiguresOfACandidate(t *testing.T) {
 	st := ranking(map[string]float64{"m": 4}, rated{name: "m", from: "Meta-Llama-3_1-8B-Instruct", price: Price{Input: 2, Output: 8}}, rated{name: "n"})
-	// stretched is the time of an answer of assumedCompletion tokens, for one of another length.
+	// stretched converts the time of a response of assumedCompletion tokens to another length.
 	stretched := func(seconds, tokens float64) float64 {
 		return seconds * (tokens + fixedTokens) / (assumedCompletion + fixedTokens)
 	}

@@ -15,7 +15,7 @@ func TestATurnWithoutTextGoesOnWithWhatWasSaid(t *testing.T) {
 		last   string
 		before []string // what the text is read behind
 		read   string
-		said   []string // what is kept of it for the next turn
+		said   []string // what is stored of it for the next turn
 	}{
 		"a text":    {"third", []string{"first", "second"}, "third", []string{"first", "second", "third"}},
 		"a picture": {"", []string{"first"}, "second", []string{"first", "second"}},

@@ -110,7 +110,7 @@ func TestTargetsAreAskedUntilTheEnd(t *testing.T) {
 		case r.URL.Path != "/stats" || r.Header.Get("Authorization") != "Bearer k":
 			t.Errorf("asked for %s with %q", r.URL, r.Header.Get("Authorization"))
 		case n == 1:
-			w.WriteHeader(http.StatusNotFound) // the next one may do
+			w.WriteHeader(http.StatusNotFound) // the next one may have the path
 		case n == 2:
 			_, _ = w.Write([]byte(strings.Repeat("x", maxLine+1)))
 		default:

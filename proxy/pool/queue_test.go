@@ -110,7 +110,7 @@ func TestWaitingIsInTurnAndBounded(t *testing.T) {
 			t.Errorf("got %v after %s", err, time.Since(begun))
 		}
 		synctest.Wait()
-		if g.Queued() != 0 { // the other was late as well
+		if g.Queued() != 0 { // the other one timed out as well
 			t.Errorf("%d wait", g.Queued())
 		}
 		two.Close()

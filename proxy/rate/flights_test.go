@@ -108,8 +108,7 @@ func TestRequestsAtATimeAreCountedForAllReplicas(t *testing.T) {
 		t.Errorf("%d are counted", w.counted("caller"))
 	}
 
-	// One that goes on for long is counted as long as its process says so, and no longer when that
-	// died.
+	// A long request is counted as long as its process renews it, and no longer once that died.
 	for range 5 {
 		c.pass(flightTTL / 3)
 		a.renew(t.Context())

@@ -337,11 +337,11 @@ func FuzzHide(f *testing.F) {
 			}
 		}
 		back := v.Body().Feed(out.Raw)
-		// Other spellings of a value come back as one of them.
+		// Other spellings of a value are restored as one of them.
 		if got, want := textsOf(parse(t, string(back))), textsOf(req); got != want {
 			t.Errorf("restored to %q, want %q", got, want)
 		}
-		// What stands on one line comes back on one line, wherever else it stands on several.
+		// A value on one line is restored on one line, even if it is on several lines elsewhere.
 		for i, m := range parse(t, string(back)).Messages {
 			if strings.Contains(m.Text, "\n") && !strings.Contains(req.Messages[i].Text, "\n") {
 				t.Errorf("%q became %q", req.Messages[i].Text, m.Text)

@@ -133,7 +133,7 @@ func TestFiltersGiveTheSameForAnyPieces(t *testing.T) {
 		stream := randomStream(rand.New(rand.NewPCG(seed, 3)), texts)
 		for mode := guard.Off; mode <= guard.Hold; mode++ {
 			for mask := range 4 {
-				// What the guard ends is not kept.
+				// What the guard ends is not cached.
 				f := filters{mode: mode, restored: mask&1 != 0, saved: mask&2 != 0, kept: mode < guard.Terminate}
 				var first []string
 				for cut := range uint64(3) {

@@ -162,8 +162,8 @@ func TestAChunkCostsNoAllocation(t *testing.T) {
 	} {
 		run := copier(t, tt.event, tt.f)
 		run(100) // metrics remember their labels
-		// What is counted is the whole process: connections of other tests that are still closing
-		// only add, so the least counts.
+		// The whole process is measured: connections of other tests that are still closing can only
+		// add, so the minimum counts.
 		least, limit := math.Inf(1), 16.0
 		if tt.f.kept || tt.f.saved {
 			limit = 64
