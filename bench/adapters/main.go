@@ -1,19 +1,20 @@
-// Command adapters measures what adapters cost beside one pass of the embedded model, and whether
-// they give what the same tail gives as a part of the graph.
+// Command adapters measures the cost of adapters compared with one pass of the embedded model, and
+// whether an adapter has the same output as the same tail inside the graph.
 //
 //	cd training && python -m signalbox_training.adapter --name a --data rows.jsonl --out DIR --fused fused.onnx
 //	go run ./bench/adapters --adapter DIR/a.onnx[,DIR/b.onnx] [--fused fused.onnx] [--texts rows.jsonl] [--rounds 200]
 //
-// For rows of several lengths it times one pass, the same with one and with three adapters (as one
-// graph where they can be, each with low-rank changes and a head of its own), and three models, each
-// a pass of its own. Of several files the adapters are taken in turn. What is compared is measured in turn, and the ratios are medians of those of each round: of
-// processor time, which other work on the machine does not disturb much, and of time on the wall. One
-// core: runs come one after the other.
+// For rows of several lengths it times one pass; the same with one and with three adapters
+// (combined into one graph where possible, each with low-rank changes and a separate head); and
+// three models with a pass each. If several files are given, the adapters are taken in turn. All
+// variants are measured in turn, and the ratios are medians of the ratios of each round: of
+// processor time, which other work on the machine hardly disturbs, and of elapsed time. One core:
+// runs come one after the other.
 //
-// Layers with equal weights share them within a process, so that weights which one of them has read
-// are in the caches for the next. No model here may profit of another's: each gets weights of its own,
-// a bit of every layer changed, and an adapter those of its base, which it shares with it in the
-// product as well.
+// Within a process, layers with equal weights share them, so that weights read by one model would
+// be in the caches for the next. To prevent this, each model gets separate weights, with a bit of
+// every layer changed. An adapter uses the weights of its base, which it also shares in the
+// product.
 package main
 
 import (
@@ -43,7 +44,7 @@ import (
 	"signalbox/models"
 )
 
-// added is how many adapters are added, and how many models they stand for.
+// added is the number of adapters that are added, and of models that they are compared with.
 const added = 3
 
 func main() {
@@ -57,13 +58,13 @@ func main() {
 	lab.Main("adapters", func(context.Context) error { return run(*adapter, *fused, *texts, *lengths, *rounds, *cores) })
 }
 
-// bench holds what is measured.
+// bench holds the objects of the measurement.
 type bench struct {
 	rt      *gpu.Runtime
 	bundle  *bundle.Bundle
 	adapter *bundle.Adapter   // the first of list
-	list    []*bundle.Adapter // that are added, in turn
-	models  byte              // that were opened to be timed
+	list    []*bundle.Adapter // the added adapters, in turn
+	models  byte              // number of models opened for timing
 }
 
 func run(adapter, fused, texts, lengths string, rounds, cores int) error {
@@ -102,8 +103,8 @@ func run(adapter, fused, texts, lengths string, rounds, cores int) error {
 	return b.cost(lengths, rounds, cores)
 }
 
-// session opens a graph of the embedded bundle, with taps where it is to be gone on from. Models with
-// another salt have other weights; with 0 it is the one that is shipped.
+// session opens a graph of the embedded bundle, with taps if an adapter continues from it. Models
+// with another salt have other weights; 0 opens the shipped one.
 func (b *bench) session(name string, tapped bool, salt byte) (*gpu.Session, error) { //nolint:revive // two graphs
 	var taps []string
 	if tapped {
@@ -116,7 +117,7 @@ func (b *bench) session(name string, tapped bool, salt byte) (*gpu.Session, erro
 	return b.open(name, model, salt)
 }
 
-// open opens a graph with weights that are changed by a salt.
+// open opens a graph whose weights are changed by a salt.
 func (b *bench) open(name string, model []byte, salt byte) (*gpu.Session, error) {
 	model, err := salted(model, salt)
 	if err != nil {
@@ -129,10 +130,10 @@ func (b *bench) open(name string, model []byte, salt byte) (*gpu.Session, error)
 const (
 	modelGraph, graphInitializer, tensorType, tensorRaw = 7, 5, 2, 9
 	int8Type                                            = 3
-	leastLayer                                          = 4096 // bytes; what is smaller are zero points
+	leastLayer                                          = 4096 // bytes; smaller tensors are zero points
 )
 
-// salted changes the first of the 8-bit weights of every layer.
+// salted changes the first 8-bit weight of every layer.
 func salted(model []byte, salt byte) ([]byte, error) {
 	model = bytes.Clone(model)
 	err := wire.Values(model, func(num int, graph []byte, _ uint64) error {
@@ -165,7 +166,7 @@ func salted(model []byte, salt byte) ([]byte, error) {
 	return model, err
 }
 
-// engine is the embedded bundle with so many adapters.
+// engine is the embedded bundle with the given number of adapters.
 func (b *bench) engine(adapters int, salt byte) (*classify.Engine, signal.Mask, error) {
 	kinds := signal.MaskOf(signal.Domain) | signal.MaskOf(signal.Embedding)
 	s, err := b.session("base", adapters > 0, salt)
@@ -195,7 +196,7 @@ func (b *bench) engine(adapters int, salt byte) (*classify.Engine, signal.Mask, 
 	return e, kinds, nil
 }
 
-// stack lets the adapters of an engine run as one graph.
+// stack makes the adapters of an engine run as one graph.
 func (b *bench) stack(e *classify.Engine, adapters int, salt byte) (*classify.Engine, error) {
 	s, err := b.stacked(adapters, salt)
 	if err != nil {
@@ -208,7 +209,7 @@ func (b *bench) stack(e *classify.Engine, adapters int, salt byte) (*classify.En
 	return e.WithStack(s, kinds)
 }
 
-// stacked opens the graph of so many adapters.
+// stacked opens the graph of the given number of adapters.
 func (b *bench) stacked(adapters int, salt byte) (*gpu.Session, error) {
 	var list []*bundle.Adapter
 	for k := range adapters {
@@ -221,7 +222,7 @@ func (b *bench) stacked(adapters int, salt byte) (*gpu.Session, error) {
 	return b.open("stack", graph, salt)
 }
 
-// way is something that reads a text.
+// way is a variant that reads a text.
 type way struct {
 	name  string
 	reads []*classify.Classifier
@@ -292,14 +293,14 @@ func (b *bench) cost(lengths string, rounds, cores int) error {
 	return nil
 }
 
-// row times texts of a length. Each round has a text of its own, of other words.
+// row times texts of a length. Each round has a different text.
 func row(ways []*way, tokens, rounds int) error {
 	const warm = 10
 	cpu, wall := make([][]float64, len(ways)), make([][]float64, len(ways))
 	words := []string{"train", "signal", "point", "track", "station", "engine", "guard", "line"}
 	for round := range rounds + warm {
 		var text strings.Builder
-		for k := range tokens - 2 { // a word of the vocabulary is a token
+		for k := range tokens - 2 { // a word of the vocabulary is one token
 			text.WriteString(words[(round*7+k*(round%5+1))%len(words)] + " ")
 		}
 		for i, w := range ways {
@@ -338,7 +339,7 @@ func median(x []float64) float64 {
 	return x[len(x)/2]
 }
 
-// texts are those to compare on.
+// textsOf returns the texts for the comparison.
 func textsOf(path string) ([]string, error) {
 	if path == "" {
 		path = "models/testdata/parity.json"
@@ -354,7 +355,7 @@ func textsOf(path string) ([]string, error) {
 	return out, err
 }
 
-// rows are the inputs of the base for texts, each in a run of its own.
+// rows returns the inputs of the base for texts, each for a separate run.
 func (b *bench) rows(path string) ([][]tensor.Tensor, error) {
 	texts, err := textsOf(path)
 	if err != nil {
@@ -382,7 +383,8 @@ func (b *bench) rows(path string) ([][]tensor.Tensor, error) {
 	return out, nil
 }
 
-// compare runs base and adapter as one graph and as two, and several adapters as one and alone.
+// compare runs base and adapter as one graph and as two, and several adapters together and
+// separately.
 func (b *bench) compare(fused, path string) error {
 	rows, err := b.rows(path)
 	if err != nil {
@@ -469,7 +471,7 @@ func (b *bench) compareStack(base *gpu.Session, rows [][]tensor.Tensor) error {
 	return nil
 }
 
-// apart runs the base, and from its taps the adapter.
+// apart runs the base, and then the adapter from its taps.
 func (b *bench) apart(base, tail *gpu.Session, a *bundle.Adapter, in []tensor.Tensor) ([]float32, error) {
 	_, taps, err := b.bundle.Manifest.Taps(a.Base.SHA256)
 	if err != nil {

@@ -1,13 +1,13 @@
-// Command conversation measures whether the topic of a conversation survives its follow-ups and
-// moves with a change of subject, as the product decides it: every turn is a request of its own,
-// with the turns before as its history, and App.Explain says its domain.
+// Command conversation measures whether the domain of a conversation persists in its follow-ups and
+// changes with the subject, as decided by the product: each turn is a separate request with the
+// previous turns as its history, and App.Explain returns its domain.
 //
 //	go run ./bench/conversation [-dialogues mtbench101.jsonl] [-mtbench question.jsonl] [-pairs FILE]
 //
-// Dialogues are those of MT-Bench-101, {"id", "task", "history": [{"user", "bot"}]}; every second
-// of them, with an even id, fitted the weights of package classify/lean, and is not counted.
-// Questions are those of MT-bench, {"turns": [first, second]}. Sentences of our own and of other
-// writers are in testdata; -pairs names a file of more in their format.
+// Dialogues are those of MT-Bench-101, {"id", "task", "history": [{"user", "bot"}]}. Dialogues with
+// an even id were used to fit the weights of package classify/lean and are not counted. Questions
+// are those of MT-bench, {"turns": [first, second]}. The project's own sentences and those of other
+// authors are in testdata; -pairs names a file with additional ones in the same format.
 package main
 
 import (
@@ -31,12 +31,12 @@ import (
 //go:embed testdata/own.jsonl
 var own []byte
 
-// writer holds sentences of another writer, which nothing was fitted to or changed for.
+// writer holds sentences of another author, which were not used for fitting or changes.
 //
 //go:embed testdata/writer.jsonl
 var writer []byte
 
-// others holds sentences of two more writers in fifteen languages, which nothing was fitted to.
+// others holds sentences of two more authors in fifteen languages, which were not used for fitting.
 //
 //go:embed testdata/others.jsonl
 var others []byte
@@ -48,10 +48,10 @@ type turn struct {
 	Bot  string `json:"bot"`
 }
 
-// bench asks the product.
+// bench queries the product.
 type bench struct {
 	app   *app.App
-	alone map[string]string // the domain of a text that stands for itself
+	alone map[string]string // the domain of a text by itself
 }
 
 func run(ctx context.Context) error {
@@ -59,7 +59,7 @@ func run(ctx context.Context) error {
 	questions := flag.String("mtbench", "", "a file of MT-bench")
 	pairs := flag.String("pairs", "", "a file of two turns a line, as in testdata")
 	flag.Parse()
-	// A route reads the domain, so that Explain says it.
+	// A route reads the domain, so that Explain includes it.
 	const text = lab.Plain + "routes: [{name: r, when: {domain: {in: [math], min_score: 0.99}}, use: {models: [m]}}]\n"
 	a, err := lab.Build(ctx, text, io.Discard)
 	if err != nil {
@@ -97,7 +97,7 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// domain is that of the last user turn of a dialogue, of which the last answer is not sent.
+// domain returns the domain of the last user turn of a dialogue, whose last answer is not sent.
 func (b *bench) domain(ctx context.Context, turns []turn) (string, error) {
 	type message struct {
 		Role    string `json:"role"`
@@ -121,7 +121,7 @@ func (b *bench) domain(ctx context.Context, turns []turn) (string, error) {
 	return e.Signals["domain"].Value, nil
 }
 
-// of is the domain of a text that stands for itself.
+// of returns the domain of a text by itself.
 func (b *bench) of(ctx context.Context, text string) (string, error) {
 	if d, ok := b.alone[text]; ok {
 		return d, nil
@@ -131,10 +131,10 @@ func (b *bench) of(ctx context.Context, text string) (string, error) {
 	return d, err
 }
 
-// count is how many turns were decided as they should be.
+// count is the number of turns, and of those decided as expected.
 type count struct{ all, now, alone int }
 
-// add counts a turn that should have a domain, the one that it got, and the one that it has by
+// add counts a turn with its expected domain, the decided one, and the one that the text has by
 // itself.
 func (c *count) add(want, got, alone string) {
 	c.all++
@@ -153,8 +153,8 @@ func (c *count) print(name string) {
 
 // The two kinds of turns.
 const (
-	follows = "follows" // it has the domain of the first turn
-	changes = "changes" // it has its own; between two texts of one domain nothing moves
+	follows = "follows" // the turn has the domain of the first turn
+	changes = "changes" // the turn has its own domain; changes between texts of the same domain do not count
 )
 
 // pair counts the last turn of a conversation.
@@ -209,7 +209,7 @@ func (b *bench) ours(ctx context.Context, whose string, data []byte) error {
 	return nil
 }
 
-// shifting are the tasks of MT-Bench-101 whose turns change the subject.
+// shifting reports whether the turns of a task of MT-Bench-101 change the subject.
 func shifting(task string) bool { return task == "TS" || task == "CC" }
 
 func (b *bench) dialogues(ctx context.Context, file string) error {
@@ -228,7 +228,7 @@ func (b *bench) dialogues(ctx context.Context, file string) error {
 		if d.ID%2 == 0 || shifting(d.Task) {
 			continue
 		}
-		if d.Task != "SI" { // whose first turn announces what comes
+		if d.Task != "SI" { // its first turn only announces the next ones
 			firsts = append(firsts, d.History)
 		}
 		for n := 1; n < len(d.History); n++ {
@@ -246,7 +246,7 @@ func (b *bench) dialogues(ctx context.Context, file string) error {
 	return b.shifts(ctx, firsts)
 }
 
-// shifts lets first turns of dialogues follow others.
+// shifts appends first turns of dialogues to other dialogues.
 func (b *bench) shifts(ctx context.Context, firsts [][]turn) error {
 	var soon, late count
 	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a sample
@@ -264,7 +264,7 @@ func (b *bench) shifts(ctx context.Context, firsts [][]turn) error {
 	return nil
 }
 
-// moved counts a change of subject behind a whole dialogue, as it is decided then.
+// moved counts a change of subject after a complete dialogue, as decided there.
 func (b *bench) moved(ctx context.Context, before []turn, last string, c *count) error {
 	was, err := b.domain(ctx, before)
 	if err != nil {

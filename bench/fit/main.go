@@ -1,13 +1,13 @@
-// Command fit measures classifiers of one's own on texts held out, against private intents made of
-// the same rows.
+// Command fit measures classifiers trained by an operator on held-out texts, compared with private
+// intents made of the same rows.
 //
 //	python bench/fit/prepare.py --banking train.jsonl.gz --harmful a.jsonl.gz b.jsonl.gz --out DIR
 //	go run ./bench/fit --train DIR/banking77-10.train.jsonl --test DIR/banking77.test.jsonl [--features DIR/b10]
 //	python bench/fit/reference.py DIR/b10
 //
-// It prints the accuracy of both, what it took on how many cores, in seconds of the wall and of
-// processors, and which of the two the report recommends. --features writes the features of the head
-// for the reference, scikit-learn's logistic regression at the same strength.
+// It prints the accuracy of both, the elapsed and processor time in seconds with the number of
+// cores, and which of the two the report recommends. --features writes the features of the head for
+// the reference, scikit-learn's logistic regression with the same regularisation.
 package main
 
 import (
@@ -107,7 +107,7 @@ func run(ctx context.Context, train, test, features string) error { //nolint:goc
 			return err
 		}
 		label := said.Label
-		if in := h.Info(); in.Mode == head.Binary { // accuracy is that at one half, not at the threshold
+		if in := h.Info(); in.Mode == head.Binary { // this accuracy is that at one half, not at the threshold
 			if label = in.Labels[0]; said.Probs[1] >= 0.5 {
 				label = in.Labels[1]
 			}
@@ -162,7 +162,7 @@ func embed(ctx context.Context, a *app.App, text string) ([]float32, error) {
 	return v.Vector, nil
 }
 
-// intents makes private intents of the rows.
+// intents creates private intents from the rows.
 func intents(ctx context.Context, a *app.App, rows []head.Row) (*knn.Index, error) {
 	var list []knn.Intent
 	at, vectors := map[string]int{}, map[string][]float32{}
@@ -194,7 +194,7 @@ func intents(ctx context.Context, a *app.App, rows []head.Row) (*knn.Index, erro
 	})
 }
 
-// writeFeatures writes a line a row: its label, and the features that are not zero.
+// writeFeatures writes a line per row: its label, and the non-zero features.
 func writeFeatures(path string, h *head.Head, rows []head.Row, strength float64) (err error) {
 	f, err := os.Create(path)
 	if err != nil {

@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// Sentences as answers about a text have them, each set by a writer who had seen neither the
-// product nor its rules. Sets 1 to 5: fifty texts of many kinds, ten of them in German, French or
-// Spanish, with two true and two false sentences each, mostly about numbers. The true ones restate,
-// convert, add, divide, add a length of time to a date, or name a day of the week. Sets 6 to 10:
-// sixty texts, ten or twelve in these languages, with four of each, hardly any about numbers. The
-// false ones have another person, opposite, negation, exception or day; in sets 8 to 10 one in four
-// is made up. Each set was measured before it was looked at, and the rules went on with it in sight,
-// but for set 10: ADR 67 and 68 have both figures.
+// Sentences as they occur in answers about a text. Each set was written by an author who had seen
+// neither the product nor its rules. Sets 1 to 5: fifty texts of many kinds, ten of them in German,
+// French or Spanish, with two true and two false sentences each, mostly about numbers. The true
+// ones restate, convert, add, divide, add a length of time to a date, or name a day of the week.
+// Sets 6 to 10: sixty texts, ten or twelve in these languages, with four of each, hardly any about
+// numbers. The false ones have another person, opposite, negation, exception or day; in sets 8 to
+// 10 one in four is invented. Each set was measured before it was inspected; except for set 10, the
+// rules were then developed further with it in view. ADR 67 and 68 have both figures.
 //
 //go:embed testdata/answers.jsonl
 var answersSets string
 
-// answers asks about these sentences, set by set.
+// answers checks these sentences, set by set.
 func (b *bench) answers(ctx context.Context, r *report) error {
 	var list []pair
 	for line := range strings.Lines(answersSets) {

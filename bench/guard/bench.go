@@ -29,10 +29,10 @@ type bench struct {
 	client   *http.Client
 }
 
-// marker is what the product puts behind a claim that failed.
+// marker is the product's marker for failed claims.
 const marker = " [unverified]"
 
-// settings has one route for each mode of the guard, picked by a header.
+// settings has one route for each mode of the guard, selected by a header.
 func settings(upstream string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `server: {listen: "127.0.0.1:0", admin_listen: "localhost:0", drain_timeout: 1s}
@@ -92,7 +92,7 @@ func (b *bench) close(ctx context.Context) error {
 	return err
 }
 
-// question is the body of a request whose answer is the feed of this number.
+// question is the body of a request that is answered with the feed of this number.
 func question(feed int, facts []string) []byte {
 	body := map[string]any{
 		"model": "auto", "stream": true,
@@ -108,11 +108,11 @@ func question(feed int, facts []string) []byte {
 	return out
 }
 
-// errCut: a stream ended too early.
+// errCut reports that a stream ended too early.
 var errCut = errors.New("the stream ended without [DONE]")
 
-// post sends a question to base. The mode is that of the guard, or empty for off; an answer under
-// another one is an error. The caller closes the body.
+// post sends a question to base. The mode is that of the guard, or empty for off; a response in
+// another mode is an error. The caller closes the body.
 func (b *bench) post(ctx context.Context, base, mode string, body []byte) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/v1/chat/completions", bytes.NewReader(body))
 	if err != nil {
@@ -133,7 +133,7 @@ func (b *bench) post(ctx context.Context, base, mode string, body []byte) (*http
 	return nil, fmt.Errorf("asked in mode %q, answered with %s in mode %q: %s", mode, res.Status, got, text)
 }
 
-// ask is post; it calls each with the data of every event, which may not be kept.
+// ask works like post and calls each with the data of every event, which must not be retained.
 func (b *bench) ask(ctx context.Context, base, mode string, body []byte, each func(data []byte)) error {
 	res, err := b.post(ctx, base, mode, body)
 	if err != nil {
@@ -143,7 +143,7 @@ func (b *bench) ask(ctx context.Context, base, mode string, body []byte, each fu
 	return readEvents(res.Body, each)
 }
 
-// judged reports whether a model reads claims, as the product itself says.
+// judged reports whether a model reads claims, according to the product itself.
 func (b *bench) judged(ctx context.Context) (bool, error) {
 	nothing := newFeed(nil, nil)
 	res, err := b.post(ctx, b.url, "observe", question(b.upstream.take(nothing), lines(written)))
@@ -175,7 +175,7 @@ func readEvents(r io.Reader, each func(data []byte)) error {
 	}
 }
 
-// count sums a counter of the product over the series that have a label.
+// count sums a counter of the product over the series with a label.
 func (b *bench) count(ctx context.Context, name, label string) (float64, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.product.Admin+"/metrics", http.NoBody)
 	if err != nil {

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// digits is how digits stand in a text as an amount or a year, told without the product's own
+// digits matches digits in a text that are an amount or a year, independent of the product's own
 // reader.
 var digits = regexp.MustCompile(`(?:^|[\s($€£])(\d[\d,]*(?:\.\d+)?)(?:[\s)%;,]|\.(?:\s|$)|$)`)
 
-// sentenceEnd cuts running text roughly into sentences.
+// sentenceEnd splits running text roughly into sentences.
 var sentenceEnd = regexp.MustCompile(`[.!?]\s+|\n+`)
 
-// changed makes claims of the sentences of texts that hold numbers, up to most of a kind: true ones
-// word for word and behind a few other words, and false ones with a digit changed, with two numbers
-// of the sentence exchanged, and with a number of another sentence in the place of its own.
+// changed makes claims from sentences with numbers, at most most of a kind: true ones, verbatim and
+// after a few added words; and false ones with a digit changed, with two numbers of the sentence
+// exchanged, and with a number replaced by one of another sentence.
 func changed(texts []string, most int) []pair {
 	kinds := map[string][]pair{}
 	for _, text := range texts {
@@ -53,7 +53,7 @@ func changed(texts []string, most int) []pair {
 	return list
 }
 
-// split is text in sentences of 8 to 40 words that begin with a capital.
+// split returns the sentences of 8 to 40 words that begin with a capital.
 func split(text string) (list []string) {
 	for _, s := range sentenceEnd.Split(text, -1) {
 		s = strings.TrimSpace(s)
@@ -65,7 +65,7 @@ func split(text string) (list []string) {
 	return list
 }
 
-// numbersIn are the places of the numbers of two digits and more.
+// numbersIn returns the positions of numbers with at least two digits.
 func numbersIn(s string) (at [][]int) {
 	for from := 0; ; {
 		m := digits.FindStringSubmatchIndex(s[from:])
@@ -83,7 +83,7 @@ func numbersIn(s string) (at [][]int) {
 	}
 }
 
-// pairOf are two different numbers of a sentence that look alike; nil when it has none.
+// pairOf returns two different numbers of similar form in a sentence; nil if there are none.
 func pairOf(s string, at [][]int) [][]int {
 	for i := range at {
 		for _, b := range at[i+1:] {
@@ -96,8 +96,8 @@ func pairOf(s string, at [][]int) [][]int {
 	return nil
 }
 
-// digit is the number with its second digit changed, so that the text holds no such number; empty
-// when each is there.
+// digit returns the number with its second digit changed so that the text does not contain the
+// result; empty if there is none.
 func digit(n, text string) string {
 	at := strings.LastIndexAny(n[:2], "0123456789")
 	for add := byte(3); add < 8; add++ {

@@ -9,15 +9,16 @@ import (
 	"unicode/utf8"
 )
 
-// Whole answers of an assistant about documents, faithful ones of 4 to 8 sentences, of each three
-// sentences made false as models err. All is made up, by writers who had seen neither the product nor
-// its rules; the model of the guard has learnt sentences that others wrote about other texts.
+// Complete answers of an assistant about documents: faithful answers of 4 to 8 sentences, with
+// three sentences of each replaced by typical errors of models. All texts are invented, by authors
+// who had seen neither the product nor its rules. The guard's model was trained on sentences by
+// others about other texts.
 //
 //go:embed testdata/documents.jsonl
 var documentsSet string
 
-// The same of answers that work something out in every second sentence, an eighth of them in German,
-// French or Spanish, with four or five mistakes each.
+// The same for answers that calculate something in every second sentence, an eighth of them in
+// German, French or Spanish, with four or five errors each.
 //
 //go:embed testdata/calculations.jsonl
 var calculationsSet string
@@ -28,7 +29,7 @@ type documented struct {
 	False                      []struct{ Sentence, Instead string }
 }
 
-// documents asks about these answers, each as it is and with one false sentence at a time.
+// documents checks these answers, each unchanged and with one false sentence at a time.
 func (b *bench) documents(ctx context.Context, r *report) error {
 	if err := b.answersAbout(ctx, r, "documents", documentsSet); err != nil {
 		return err
@@ -69,7 +70,7 @@ func (b *bench) answersAbout(ctx context.Context, r *report, name, set string) e
 	return nil
 }
 
-// flat is a verdict on a claim as one on an answer.
+// flat maps a verdict on a claim to a verdict on an answer.
 func flat(verdict string) string {
 	if verdict == "contradicted" {
 		return unsupported
@@ -77,8 +78,9 @@ func flat(verdict string) string {
 	return verdict
 }
 
-// falsified is the verdict on a false sentence in its answer: unsupported when a claim of it is
-// flagged, supported when all of its claims are, else that of another; empty when it has no claim.
+// falsified is the verdict on a false sentence in its answer: unsupported if one of its claims is
+// flagged, supported if all of its claims are, else that of another claim; empty if it has no
+// claim.
 func (b *bench) falsified(ctx context.Context, d *documented, sentence, instead string) (string, error) {
 	before, after, ok := strings.Cut(d.Answer, sentence)
 	if !ok {

@@ -19,7 +19,7 @@ import (
 	"signalbox/internal/eval"
 )
 
-// pair is an answer beside its evidence, whose truth is known.
+// pair is an answer with its evidence and its known label.
 type pair struct {
 	Facts    facts  `json:"facts"`
 	Question string `json:"question"`
@@ -31,7 +31,7 @@ type pair struct {
 // facts are a text or a list of texts.
 type facts []string
 
-// UnmarshalJSON reads either.
+// UnmarshalJSON reads either form.
 func (f *facts) UnmarshalJSON(b []byte) error {
 	var one string
 	if json.Unmarshal(b, &one) == nil {
@@ -41,24 +41,24 @@ func (f *facts) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]string)(f)) //nolint:wrapcheck // the caller names the line
 }
 
-// judged is a pair with what the product says of it.
+// judged is a pair with the product's verdict.
 type judged struct {
 	*pair
 
 	verdict string
-	doubt   float64 // 1 - the least score of a claim
+	doubt   float64 // 1 - the lowest score of a claim
 }
 
-// The labels of a pair, which are verdicts on answers as well.
+// The labels of a pair, which are also verdicts on answers.
 const (
 	supported   = "supported"
 	unsupported = "unsupported"
 )
 
-// tooLarge is what facts may be in bytes, by the limits of the product.
+// tooLarge is the maximum size of facts in bytes, by the limits of the product.
 const tooLarge = 64 << 10
 
-// judgeAll asks the product about the pairs, in their order.
+// judgeAll checks the pairs with the product, in order.
 func (b *bench) judgeAll(ctx context.Context, list []pair) ([]judged, error) {
 	out := make([]judged, len(list))
 	g, ctx := errgroup.WithContext(ctx)
@@ -79,8 +79,8 @@ func (b *bench) judgeAll(ctx context.Context, list []pair) ([]judged, error) {
 	return out, g.Wait()
 }
 
-// The first set was looked at while the rules of stream/check were made, the second was written
-// after them.
+// The first set was inspected while the rules of stream/check were developed, the second was
+// written after them.
 var (
 	//go:embed testdata/meaning.tsv
 	meanings string
@@ -88,7 +88,7 @@ var (
 	meaningsHeld string
 )
 
-// meaning asks about falsehoods in plain words and about true paraphrases of the same evidence.
+// meaning checks false statements without numbers and true paraphrases of the same evidence.
 func (b *bench) meaning(ctx context.Context, r *report) error {
 	if err := b.meaningOf(ctx, r, "in plain words", meanings); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (b *bench) meaningOf(ctx context.Context, r *report, name, set string) erro
 	return nil
 }
 
-// rows are the lines of a set with so many columns that are no comments.
+// rows returns the lines of a set with the given number of columns, without comments.
 func rows(set string, columns int) (all [][]string) {
 	for line := range strings.Lines(set) {
 		row := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
@@ -131,7 +131,7 @@ func rows(set string, columns int) (all [][]string) {
 	return all
 }
 
-// judgeSome is judgeAll for the first pairs alone where the run is a quick one.
+// judgeSome is judgeAll, limited to the first pairs in a quick run.
 func (b *bench) judgeSome(ctx context.Context, list []pair) ([]judged, error) {
 	if b.seeds == quick().seeds {
 		list = list[:20]
@@ -139,7 +139,7 @@ func (b *bench) judgeSome(ctx context.Context, list []pair) ([]judged, error) {
 	return b.judgeAll(ctx, list)
 }
 
-// share is how many of the pairs with a label got a verdict, with its interval.
+// share returns the share of the pairs with a label that got a verdict, with its interval.
 func share(list []judged, label, verdict string) string {
 	var hits []float64
 	for _, p := range list {
@@ -169,7 +169,7 @@ func of(list []judged, source string) []judged {
 	})
 }
 
-// grounding asks about every set of labelled answers of a data folder.
+// grounding checks every set of labelled answers in a data folder.
 func (b *bench) grounding(ctx context.Context, r *report) error {
 	if b.data == "" {
 		r.note("Labelled answers were not measured: --data names no folder of them.")
@@ -210,7 +210,7 @@ func (b *bench) grounding(ctx context.Context, r *report) error {
 	return nil
 }
 
-// numbers asks about sentences of texts whose numbers were changed or exchanged.
+// numbers checks sentences of texts whose numbers were changed or exchanged.
 func (b *bench) numbers(ctx context.Context, r *report) error {
 	if b.data == "" {
 		r.note("Changed numbers were not measured: --data names no folder of texts.")
@@ -243,7 +243,7 @@ func (b *bench) numbers(ctx context.Context, r *report) error {
 	return nil
 }
 
-// scores are the figures of a binary task, unsupported being what is looked for.
+// scores returns the figures of a binary task in which unsupported is the positive class.
 func scores(list []judged) string {
 	figure := func(name string, of func([]judged) float64) string {
 		lo, hi := bootstrap(len(list), func(draw []int) float64 {
@@ -260,8 +260,8 @@ func scores(list []judged) string {
 		rate(list, unsupported, unsupported), rate(list, supported, unsupported), rate(list, unsupported, supported), rate(list, supported, supported))
 }
 
-// auc is the chance that a false pair has more doubt than a true one; 0.5 where one of the kinds is
-// missing.
+// auc is the probability that a false pair has more doubt than a true one; 0.5 if one of the
+// classes is empty.
 func auc(list []judged) float64 {
 	low, high := doubts(list)
 	if len(low) == 0 || len(high) == 0 {
@@ -270,7 +270,7 @@ func auc(list []judged) float64 {
 	return eval.AUC(high, low)
 }
 
-// doubts are those of the true pairs and of the false ones.
+// doubts returns those of the true pairs and of the false ones.
 func doubts(list []judged) (low, high []float64) {
 	for _, p := range list {
 		if p.Label == unsupported {
@@ -332,8 +332,7 @@ func readTexts(name string) (list []string, err error) {
 	return list, err
 }
 
-// dump writes what was said of each pair to a file of the folder --dump, for those who look at
-// mistakes.
+// dump writes the results for each pair to a file in the folder --dump, for the analysis of errors.
 func (b *bench) dump(name string, all []judged) {
 	if b.out == "" {
 		return

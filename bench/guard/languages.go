@@ -7,8 +7,8 @@ import (
 )
 
 // Sentences of this project in German, French, Spanish and Chinese, each with a true and a false
-// claim in its language, and what it says in English. The first set was looked at while the rules
-// for other languages were made, the second was written after them.
+// claim in its language, and its meaning in English. The first set was inspected while the rules
+// for other languages were developed, the second was written after them.
 var (
 	//go:embed testdata/languages.tsv
 	languageRows string
@@ -16,7 +16,7 @@ var (
 	languageRowsHeld string
 )
 
-// languages asks about claims in four languages beside evidence in the same language and in English.
+// languages checks claims in four languages with evidence in the same language and in English.
 func (b *bench) languages(ctx context.Context, r *report) error {
 	for _, set := range []struct{ name, rows string }{{"", languageRows}, {", held out", languageRowsHeld}} {
 		for _, beside := range []string{"the same language", "English"} {
@@ -54,8 +54,8 @@ func (r *report) languages(where string, all []judged) {
 	}
 }
 
-// understood parts what a reader of numbers and names can tell from what only one who understands the
-// language can.
+// understood separates claims that numbers and names can decide from those that need an
+// understanding of the language.
 func understood(all []judged) (told, rest []judged) {
 	for _, p := range all {
 		if strings.HasPrefix(p.Source, "meaning") {
@@ -67,7 +67,7 @@ func understood(all []judged) (told, rest []judged) {
 	return told, rest
 }
 
-// languagePairs are the claims beside what is said in their language or, translated, in English.
+// languagePairs returns the claims with the evidence in their language or, translated, in English.
 func languagePairs(set, beside string) (list []pair) {
 	for _, row := range rows(set, 6) {
 		text := row[2]

@@ -18,25 +18,25 @@ func main() {
 	lab.Main("guard", func(ctx context.Context) error { return run(ctx, os.Args[1:], os.Stdout, os.Stderr) })
 }
 
-// effort is how much is measured.
+// effort is the extent of the measurement.
 type effort struct {
-	rounds int           // of what is compared, in turn
-	chunks int           // of each stream of the pass-through, a round
-	tokens int           // of each of the eight streams whose gaps are compared, a round
-	claims int           // that are timed, of each kind
+	rounds int           // per comparison, in turn
+	chunks int           // of each stream of the pass-through, per round
+	tokens int           // of each of the eight streams whose gaps are compared, per round
+	claims int           // timed claims of each kind
 	load   time.Duration // of each run under load
 	crowd  [2]int        // streams of the two runs under load
 	seeds  uint64        // sheets of facts with planted numbers: 67 claims each
 	data   string        // folder of labelled answers, empty for none
 	limit  int           // rows of each of its files, 0 for all
-	out    string        // folder for what was said of each answer, empty for none
+	out    string        // folder for the results of each answer, empty for none
 }
 
 func usual() effort {
 	return effort{rounds: 5, chunks: 2000, tokens: 300, claims: 300, load: 10 * time.Second, crowd: [2]int{200, 1000}, seeds: 20}
 }
 
-// quick is enough to see that everything runs; its figures say little.
+// quick is enough to test that everything runs; its figures are not meaningful.
 func quick() effort {
 	return effort{rounds: 1, chunks: 50, tokens: 20, claims: 10, load: time.Second, crowd: [2]int{8, 16}, seeds: 1}
 }
@@ -63,7 +63,7 @@ func sections() []section {
 	}
 }
 
-// run does everything but exit. The report goes to out, progress to log.
+// run does everything except exit. The report goes to out, progress to log.
 func run(ctx context.Context, args []string, out, log io.Writer) error {
 	flags := flag.NewFlagSet("bench/guard", flag.ContinueOnError)
 	flags.SetOutput(log)

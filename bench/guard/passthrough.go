@@ -12,13 +12,12 @@ import (
 	"signalbox/bench/lab"
 )
 
-// lanes is how many streams the pass-through has at once: enough to keep the scheduler from looking
-// for work, which counts as processor time too.
+// lanes is the number of concurrent streams of the pass-through: enough that the scheduler does not
+// search for work, which would count as processor time.
 const lanes = 8
 
-// passthrough compares what a chunk costs with the guard off with what it costs behind the standard
-// library's reverse proxy. Every chunk waits until the one before has arrived, so none are put
-// together.
+// passthrough compares the cost of a chunk with the guard off and behind the standard library's
+// reverse proxy. Every chunk waits until the previous one has arrived, so none are merged.
 func (b *bench) passthrough(ctx context.Context, r *report) error {
 	proxy, err := lab.Bare(b.upstream.URL, newTransport())
 	if err != nil {
@@ -34,7 +33,7 @@ func (b *bench) passthrough(ctx context.Context, r *report) error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", way.name, err)
 			}
-			if round > 0 { // the first one warms up
+			if round > 0 { // the first round warms up
 				cpu[i], allocs[i] = append(cpu[i], c), append(allocs[i], a)
 			}
 		}
@@ -48,7 +47,8 @@ func (b *bench) passthrough(ctx context.Context, r *report) error {
 	return nil
 }
 
-// perChunk runs all lanes once. It returns processor time in microseconds and allocations, a chunk.
+// perChunk runs all lanes once. It returns processor time in microseconds and allocations, per
+// chunk.
 func (b *bench) perChunk(ctx context.Context, base string) (cpu, allocs float64, err error) {
 	pieces := slices.Repeat([]string{" token"}, b.chunks)
 	var before, after runtime.MemStats

@@ -32,7 +32,7 @@ func (t *tally) add(c planted.Claim, verdict string) {
 	}
 }
 
-// planted asks the product itself, through its verify endpoint, about claims whose truth is known.
+// planted checks claims with known truth through the product's verify endpoint.
 func (b *bench) planted(ctx context.Context, r *report) error {
 	t := &tally{}
 	g, ctx := errgroup.WithContext(ctx)
@@ -58,10 +58,10 @@ func (b *bench) planted(ctx context.Context, r *report) error {
 	return nil
 }
 
-// firstSeed keeps off the sheets that the check of numbers was developed with.
+// firstSeed excludes the sheets that the number check was developed with.
 const firstSeed = 1_000_000
 
-// sheets are the facts of one seed, and all claims about them.
+// sheets returns the facts of one seed, and all claims about them.
 func sheets(seed uint64) (facts []string, claims []planted.Claim) {
 	for _, s := range planted.Sheets(seed) {
 		facts, claims = append(facts, s.Facts...), append(claims, s.Claims...)
@@ -71,7 +71,7 @@ func sheets(seed uint64) (facts []string, claims []planted.Claim) {
 
 func percent(n, of int) string { return fmt.Sprintf("%.2f %%", 100*float64(n)/float64(of)) }
 
-// verified is what the product says of an answer.
+// verified is the product's result for an answer.
 type verified struct {
 	Verdict string `json:"verdict"`
 	Claims  []struct {

@@ -13,7 +13,7 @@ type report struct {
 	notes []string
 }
 
-// figure adds a row: what, as measured, its bar (empty for none).
+// figure adds a row: name, measured value, required value (empty for none).
 func (r *report) figure(what, measured, bar string) {
 	r.rows = append(r.rows, [3]string{what, measured, bar})
 }

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// quantile is the value that a share q of the values, in (0,1], does not exceed, by nearest rank.
-// It sorts them. NaN without values.
+// quantile returns the value that a share q of the values, in (0,1], does not exceed, by nearest
+// rank. It sorts them. NaN without values.
 func quantile(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -18,11 +18,11 @@ func quantile(values []float64, q float64) float64 {
 
 func median(values []float64) float64 { return quantile(values, 0.5) }
 
-// draws is how often a figure is drawn anew for its interval.
+// draws is the number of resamplings for an interval.
 const draws = 400
 
-// bootstrap is the interval in which 95 % of the figures lie that are computed of n rows drawn
-// anew. It is the same every time.
+// bootstrap returns the interval that contains 95 % of the figures computed from n resampled rows.
+// It is deterministic.
 func bootstrap(n int, figure func(draw []int) float64) (lo, hi float64) {
 	r := rand.New(rand.NewPCG(uint64(n), 1)) //nolint:gosec // nothing here is a secret
 	all, draw := make([]float64, draws), make([]int, n)
@@ -35,7 +35,7 @@ func bootstrap(n int, figure func(draw []int) float64) (lo, hi float64) {
 	return quantile(all, 0.025), quantile(all, 0.975)
 }
 
-// every is each index below n once.
+// every returns each index below n once.
 func every(n int) []int {
 	list := make([]int, n)
 	for i := range list {

@@ -25,18 +25,18 @@ func (c crowd) String() string {
 	return fmt.Sprintf("%d streams of %.3g tokens a second", c.streams, 1/c.pace.Seconds())
 }
 
-// timing is what clients saw, in milliseconds: the gaps between events, and how long after it was
-// sent each arrived.
+// timing holds the measurements of clients in milliseconds: the gaps between events, and the delay
+// from sending to arrival of each.
 type timing struct{ gaps, delays []float64 }
 
 func (t *timing) add(o timing) {
 	t.gaps, t.delays = append(t.gaps, o.gaps...), append(t.delays, o.delays...)
 }
 
-// small talk stands between the claims of an answer, as it does in answers of models.
+// smallTalk separates the claims of an answer, as in answers of models.
 const smallTalk = " Let me know if you would like to hear more about this."
 
-// answer makes up facts and the pieces of an answer about them.
+// answer generates facts and the pieces of an answer about them.
 func answer(seed uint64, tokens int) (facts, pieces []string) {
 	r := rand.New(rand.NewPCG(seed, 3)) //nolint:gosec // nothing here is a secret
 	facts, claims := sheets(seed)
@@ -56,7 +56,7 @@ func (b *bench) stream(ctx context.Context, c crowd, mode string) (timing, error
 	for i := range all {
 		g.Go(func() error {
 			facts, pieces := answer(uint64(i), c.tokens)
-			offset := time.Duration(i) * c.pace / time.Duration(c.streams) // no two at the same moment
+			offset := time.Duration(i) * c.pace / time.Duration(c.streams) // never two at the same time
 			f := newFeed(pieces, paced(start.Add(100*time.Millisecond+offset), c.pace))
 			last := time.Time{}
 			t := &all[i]
@@ -84,8 +84,8 @@ func (b *bench) stream(ctx context.Context, c crowd, mode string) (timing, error
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// gaps compares the gaps of eight streams in the modes that pass everything at once with those of
-// none.
+// gaps compares the gaps of eight streams in the modes that pass everything immediately with those
+// without guard.
 func (b *bench) gaps(ctx context.Context, r *report) error {
 	c := crowd{8, 10 * time.Millisecond, b.tokens}
 	modes := []string{"", "observe", "annotate"}
@@ -111,7 +111,7 @@ func (b *bench) gaps(ctx context.Context, r *report) error {
 	return nil
 }
 
-// load compares many streams under observe with as many under none.
+// load compares many streams in mode observe with the same number without guard.
 func (b *bench) load(ctx context.Context, r *report) error {
 	for _, c := range []crowd{{b.crowd[0], time.Second / 30, 0}, {b.crowd[1], time.Second / 2, 0}} {
 		c.tokens = max(3, int(b.effort.load/c.pace))
@@ -158,7 +158,7 @@ func (b *bench) loadOf(ctx context.Context, c crowd, r *report) error {
 	return nil
 }
 
-// checks are the claims without a check, and all of them.
+// checks returns the number of unchecked claims, and of all claims.
 func (b *bench) checks(ctx context.Context) (shed, claims float64, err error) {
 	if shed, err = b.count(ctx, "signalbox_guard_actions_total", `action="shed"`); err != nil {
 		return 0, 0, err
@@ -167,7 +167,7 @@ func (b *bench) checks(ctx context.Context) (shed, claims float64, err error) {
 	return shed, claims, err
 }
 
-// rest is what the process holds when nothing runs.
+// rest is the resource use of the idle process.
 type rest struct {
 	goroutines int
 	resident   int64 // bytes
@@ -177,11 +177,11 @@ func (r rest) String() string {
 	return fmt.Sprintf("%d goroutines and %d MiB", r.goroutines, r.resident>>20)
 }
 
-// settleTime bounds the wait for goroutines that are about to end.
+// settleTime limits the wait for goroutines that are about to end.
 const settleTime = 5 * time.Second
 
-// rest waits until there are no more goroutines than in before, or none end any more, and measures.
-// Idle connections are closed first on the client's side.
+// rest waits until there are no more goroutines than in before, or no more end, and measures. Idle
+// connections are closed first on the client's side.
 func (b *bench) rest(before rest) rest {
 	b.client.CloseIdleConnections()
 	deadline := time.Now().Add(settleTime)
@@ -194,7 +194,7 @@ func (b *bench) rest(before rest) rest {
 		}
 		n = now
 	}
-	for range 3 { // pools keep what they hold for two collections
+	for range 3 { // pools retain objects for two collections
 		debug.FreeOSMemory()
 	}
 	return rest{n, lab.Memory("self", "VmRSS")}

@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// feed is what one stream brings.
+// feed is the content of one stream.
 type feed struct {
 	events [][]byte
-	due    func(ctx context.Context, i int) bool // waits until event i may be sent; false when ctx ended
-	sent   []atomic.Int64                        // nanoseconds since the start, for each event
+	due    func(ctx context.Context, i int) bool // waits until event i may be sent; false if ctx ended
+	sent   []atomic.Int64                        // nanoseconds since the start, per event
 }
 
-// newFeed makes the events of a stream that brings the pieces one by one. Event i has a member
-// "seq" i; a piece is plain text without quotes or backslashes, line feeds aside.
+// newFeed creates the events of a stream that sends the pieces one by one. Event i has a member
+// "seq" i; a piece is plain text without quotes or backslashes, except line feeds.
 func newFeed(pieces []string, due func(ctx context.Context, i int) bool) *feed {
 	f := &feed{due: due, sent: make([]atomic.Int64, len(pieces))}
 	for i, p := range pieces {
@@ -32,7 +32,7 @@ func newFeed(pieces []string, due func(ctx context.Context, i int) bool) *feed {
 	return f
 }
 
-// paced lets event i go at start + i * pace.
+// paced releases event i at start + i * pace.
 func paced(start time.Time, pace time.Duration) func(ctx context.Context, i int) bool {
 	return func(ctx context.Context, i int) bool {
 		wait := time.Until(start.Add(time.Duration(i) * pace))
@@ -48,7 +48,8 @@ func paced(start time.Time, pace time.Duration) func(ctx context.Context, i int)
 	}
 }
 
-// stepped lets every group of so many events go when next says so; the first goes at once.
+// stepped releases a group of events for each value of next; the first group is released
+// immediately.
 func stepped(next <-chan struct{}, group int) func(ctx context.Context, i int) bool {
 	return func(ctx context.Context, i int) bool {
 		if i == 0 || i%group != 0 {
@@ -135,7 +136,7 @@ func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	send([]byte(closing))
 }
 
-// number reads the digits after a mark; -1 without any.
+// number reads the digits after a mark; -1 if there are none.
 func number(b []byte, mark string) int {
 	at := bytes.Index(b, []byte(mark))
 	if at < 0 {

@@ -13,8 +13,8 @@ import (
 	"signalbox/stream/evidence"
 )
 
-// Facts whose claims no number decides, and claims about them that only a model can read, true and
-// false in turn.
+// Facts whose claims cannot be decided by numbers, and claims about them that need a model, true
+// and false in turn.
 var (
 	//go:embed testdata/written.txt
 	written string
@@ -24,15 +24,15 @@ var (
 
 func lines(text string) []string { return strings.Split(strings.TrimSpace(text), "\n") }
 
-// toTime are claims of one kind and the facts that they are about.
+// toTime are claims of one kind with their facts.
 type toTime struct {
 	what   string
 	facts  []string
 	claims []string
 }
 
-// kinds returns n claims that numbers or the sentinel decide at once, and n that a model has to
-// read, as the product itself tells them apart.
+// kinds returns n claims that numbers or the sentinel decide immediately, and n that need a model,
+// as determined by the product itself.
 func kinds(n int) (list [2]toTime, err error) {
 	checker, err := check.New(check.Options{Judge: unasked{}})
 	if err != nil {
@@ -51,7 +51,7 @@ func kinds(n int) (list [2]toTime, err error) {
 		if err != nil {
 			return list, fmt.Errorf("evidence: %w", err)
 		}
-		// The claim before is the context of the next, and a stream may begin with any.
+		// The previous claim is the context of the next, and a stream may begin with any.
 		fits := func(text, before string) bool {
 			_, final := checker.Quick(e, check.Claim{Text: text, Context: before})
 			return final == (i == 0)
@@ -79,14 +79,14 @@ func sources(facts []string) []evidence.Source {
 	return out
 }
 
-// unasked is a judge that only has to be there.
+// unasked is a judge that is never called.
 type unasked struct{}
 
 func (unasked) Judge(context.Context, []check.Pair) ([]check.Inference, error) {
 	return nil, errors.New("nobody asks")
 }
 
-// verdicts times how long after a claim's end its verdict shows, on one stream.
+// verdicts measures the delay from the end of a claim until its verdict appears, on one stream.
 func (b *bench) verdicts(ctx context.Context, r *report) error {
 	list, err := kinds(b.claims)
 	if err != nil {
@@ -129,17 +129,17 @@ func (b *bench) timed(ctx context.Context, k toTime) (held, off []float64, err e
 	return held, off, nil
 }
 
-// cold is how many claims at the start of a stream are not timed.
+// cold is the number of claims at the start of a stream that are not timed.
 const cold = 3
 
-// timeClaims streams claims one after the other, each when the one before was released, in
-// milliseconds.
+// timeClaims streams claims one after the other, each when the previous one was released; times are
+// in milliseconds.
 func (b *bench) timeClaims(ctx context.Context, k toTime, mode string) ([]float64, error) {
 	shed, _, err := b.checks(ctx)
 	if err != nil {
 		return nil, err
 	}
-	const group = 2 // the claim, and what ends it
+	const group = 2 // the claim, and the text that ends it
 	var pieces []string
 	for _, c := range k.claims {
 		pieces = append(pieces, c, "\n")
@@ -174,8 +174,8 @@ func (b *bench) timeClaims(ctx context.Context, k toTime, mode string) ([]float6
 	return took, err
 }
 
-// released reports whether text has a claim, or its marker. With the guard off it has the claim
-// before the server sends what ends it, so that is waited for.
+// released reports whether text contains a claim, or its marker. With the guard off, the claim is
+// complete before the server sends its end, so that end is awaited.
 func released(text, claim, mode string) bool {
 	if mode == "" {
 		return strings.HasSuffix(text, claim+"\n")
@@ -183,7 +183,7 @@ func released(text, claim, mode string) bool {
 	return strings.Contains(text, claim) || strings.Contains(text, strings.TrimSpace(marker))
 }
 
-// content is the text that an event brings.
+// content returns the text of an event.
 func content(data []byte) string {
 	var chunk struct {
 		Choices []struct {

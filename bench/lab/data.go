@@ -12,11 +12,11 @@ import (
 	"strings"
 )
 
-// longest bounds a line of a file, in bytes.
+// longest limits the length of a line of a file, in bytes.
 const longest = 16 << 20
 
-// Lines calls each with every line of a file that is not blank; one whose name ends in .gz is
-// unpacked. The first error of each ends it.
+// Lines calls each with every non-blank line of a file; files whose name ends in .gz are
+// decompressed. It stops at the first error of each.
 func Lines(path string, each func(line []byte) error) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -49,13 +49,13 @@ func scan(r io.Reader, each func(line []byte) error) error {
 	return lines.Err()
 }
 
-// Rows decodes a file of one JSON value a line; one whose name ends in .gz is unpacked.
+// Rows decodes a file with one JSON value per line; files whose name ends in .gz are decompressed.
 func Rows[T any](path string) (rows []T, err error) {
 	err = Lines(path, decode(&rows))
 	return rows, err
 }
 
-// Decode decodes one JSON value a line.
+// Decode decodes one JSON value per line.
 func Decode[T any](r io.Reader) (rows []T, err error) {
 	err = scan(r, decode(&rows))
 	return rows, err
@@ -70,7 +70,7 @@ func decode[T any](rows *[]T) func(line []byte) error {
 	}
 }
 
-// Spread takes at most n rows, evenly spread; all of them when n is 0.
+// Spread returns at most n evenly spaced rows; all of them if n is 0.
 func Spread[T any](rows []T, n int) []T {
 	if n <= 0 || n >= len(rows) {
 		return rows
@@ -82,8 +82,8 @@ func Spread[T any](rows []T, n int) []T {
 	return out
 }
 
-// Wilson is the share k of n with the bounds of its 95 % interval (Wilson, Probable Inference, the
-// Law of Succession, and Statistical Inference, 1927).
+// Wilson returns the share k of n with the limits of its 95 % interval (Wilson, Probable Inference,
+// the Law of Succession, and Statistical Inference, 1927).
 func Wilson(k, n int) (at, low, high float64) {
 	if n == 0 {
 		return 0, 0, 1
@@ -95,7 +95,7 @@ func Wilson(k, n int) (at, low, high float64) {
 	return p, max(0, centre-half), min(1, centre+half)
 }
 
-// One is 1 for a truth, 0 for a falsehood.
+// One returns 1 for true and 0 for false.
 func One[T int | float64](b bool) T { //nolint:revive // a truth as a number
 	if b {
 		return 1

@@ -1,6 +1,6 @@
-// Package lab is what the measuring programs below bench share: how they begin and end, the product
-// in this process and programs beside it, files of rows, and figures. It measures nothing itself,
-// and starts no goroutine but that of Serve, which Close waits for.
+// Package lab is shared by the benchmark programs: start and exit, the product in-process, external
+// programs, files of rows, and statistics. It measures nothing itself, and starts no goroutine
+// except that of Serve, which Close waits for.
 package lab
 
 import (
@@ -25,8 +25,8 @@ import (
 	"signalbox/internal/config" //nolint:depguard // programs of bench build the product as its commands do
 )
 
-// Main runs a program of bench, which its first interrupt asks to end and its second one ends. It
-// exits with 2 where the arguments asked for help, and with 1 where run failed, which it tells.
+// Main runs a benchmark program. The first interrupt cancels its context, the second one ends the
+// process. It exits with 2 if the arguments asked for help, and with 1 and a message if run failed.
 func Main(name string, run func(ctx context.Context) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
@@ -41,10 +41,10 @@ func Main(name string, run func(ctx context.Context) error) {
 	}
 }
 
-// NoEnv is an environment in which nothing is set.
+// NoEnv is an empty environment.
 func NoEnv(string) (string, bool) { return "", false }
 
-// Parse reads a configuration as the product's commands do, without an environment.
+// Parse reads a configuration like the product's commands, with an empty environment.
 func Parse(text string) (*config.Config, error) {
 	cfg, _, err := config.Parse("bench.yaml", []byte(text), NoEnv, app.Catalog)
 	if err != nil {
@@ -54,7 +54,7 @@ func Parse(text string) (*config.Config, error) {
 	return cfg, nil
 }
 
-// Options are those of a product with the library and the folder of models that commands use.
+// Options returns the options of a product with the library and the model folder that commands use.
 func Options(log io.Writer) app.Options {
 	settings := config.Settings{Library: os.Getenv("SIGNALBOX_ONNXRUNTIME")}
 	if dir, err := os.UserCacheDir(); err == nil {
@@ -63,11 +63,11 @@ func Options(log io.Writer) app.Options {
 	return app.Options{Version: "bench", Settings: settings, Log: log, Env: NoEnv}
 }
 
-// Plain is the least configuration: one model that nobody serves.
+// Plain is a minimal configuration: one model without a server.
 const Plain = "models: [{name: m, endpoints: [{name: e, url: http://127.0.0.1:9/v1}]}]\ndefault: {models: [m]}\n"
 
-// Build makes the product of a configuration; without its embedded models it is an error. The
-// caller closes it.
+// Build creates the product from a configuration. Missing embedded models are an error. The caller
+// closes it.
 func Build(ctx context.Context, text string, log io.Writer) (*app.App, error) {
 	cfg, err := Parse(text)
 	if err != nil {
@@ -82,16 +82,16 @@ func Build(ctx context.Context, text string, log io.Writer) (*app.App, error) {
 	return a, nil
 }
 
-// Server is a product that serves.
+// Server is a serving product.
 type Server struct {
 	URL, Admin string // base URLs of its two listeners
 
 	app    *app.App
 	stop   context.CancelFunc
-	served chan error // holds the only send
+	served chan error // receives exactly one value
 }
 
-// Serve lets a product serve on its listeners until Close, and closes it where it cannot.
+// Serve makes a product serve on its listeners until Close, and closes it if it cannot.
 func Serve(ctx context.Context, a *app.App) (*Server, error) {
 	s := &Server{app: a, served: make(chan error, 1)}
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -111,13 +111,13 @@ func Serve(ctx context.Context, a *app.App) (*Server, error) {
 	}
 }
 
-// Close ends the server and closes the product.
+// Close stops the server and closes the product.
 func (s *Server) Close(ctx context.Context) error {
 	s.stop()
 	return errors.Join(<-s.served, s.app.Close(context.WithoutCancel(ctx)))
 }
 
-// Answering is a model server that gives every request the same response. The caller closes it.
+// Answering is a model server that sends the same response to every request. The caller closes it.
 func Answering(completion string) *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -126,8 +126,8 @@ func Answering(completion string) *httptest.Server {
 	}))
 }
 
-// Bare is the reverse proxy of the standard library to a URL, with the body read first, as the
-// product reads it: handing it on as it comes in cuts answers.
+// Bare is the standard library's reverse proxy to a URL. It reads the body first, as the product
+// does: forwarding it as it arrives truncates responses.
 func Bare(to string, transport http.RoundTripper) (http.Handler, error) {
 	target, err := url.Parse(to)
 	if err != nil {
@@ -150,7 +150,7 @@ func Bare(to string, transport http.RoundTripper) (http.Handler, error) {
 	}), nil
 }
 
-// Post sends a value as JSON, with headers that are given as names and values in turn, and reads the
+// Post sends a value as JSON, with headers given as alternating names and values, and reads the
 // whole response. A status that is not 2xx is an error.
 func Post(ctx context.Context, c *http.Client, to string, value any, headers ...string) (http.Header, []byte, error) {
 	body, err := json.Marshal(value)

@@ -14,20 +14,20 @@ import (
 	"time"
 )
 
-// Addresses are n addresses of loopback that nobody listened on a moment ago.
+// Addresses returns n loopback addresses that were free a moment ago.
 func Addresses(ctx context.Context, n int) (out []string, err error) {
 	for range n {
 		l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, fmt.Errorf("find a port: %w", err)
 		}
-		defer func() { _ = l.Close() }() // when all are found: none is found twice
+		defer func() { _ = l.Close() }() // after all are found, so that none is found twice
 		out = append(out, l.Addr().String())
 	}
 	return out, nil
 }
 
-// Port is a port of loopback that nobody listened on a moment ago.
+// Port returns a loopback port that was free a moment ago.
 func Port(ctx context.Context) (string, error) {
 	at, err := Addresses(ctx, 1)
 	if err != nil {
@@ -37,8 +37,7 @@ func Port(ctx context.Context) (string, error) {
 	return port, err
 }
 
-// Binary is the program to measure: the one that was named, or else that of this checkout, built
-// into dir.
+// Binary returns the program to measure: the named one, or that of this checkout, built into dir.
 func Binary(ctx context.Context, named, dir string) (string, error) {
 	if named != "" {
 		return named, nil
@@ -52,8 +51,8 @@ func Binary(ctx context.Context, named, dir string) (string, error) {
 	return out, nil
 }
 
-// Redis starts a redis-server that keeps nothing, and waits until it accepts connections at the
-// address that is returned. The caller ends it, also with an error where it was started.
+// Redis starts a redis-server without persistence, and waits until it accepts connections at the
+// returned address. If it was started, the caller ends it, even after an error.
 func Redis(ctx context.Context, dir string) (cmd *exec.Cmd, at string, err error) {
 	port, err := Port(ctx)
 	if err != nil {
@@ -72,7 +71,7 @@ func Redis(ctx context.Context, dir string) (cmd *exec.Cmd, at string, err error
 	return cmd, at, err
 }
 
-// Wait asks until there is a yes, for as long as it may take.
+// Wait polls until yes returns true, for at most most.
 func Wait(ctx context.Context, most time.Duration, what string, yes func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
@@ -88,7 +87,7 @@ func Wait(ctx context.Context, most time.Duration, what string, yes func() bool)
 	return nil
 }
 
-// Stop asks a program to end, and ends it where that takes longer than most.
+// Stop asks a program to end, and kills it after most.
 func Stop(cmd *exec.Cmd, most time.Duration) error {
 	err := cmd.Process.Signal(syscall.SIGTERM)
 	late := time.AfterFunc(most, func() { _ = cmd.Process.Kill() })
@@ -96,7 +95,7 @@ func Stop(cmd *exec.Cmd, most time.Duration) error {
 	return errors.Join(err, cmd.Wait())
 }
 
-// Spent is the processor time of this process.
+// Spent returns the processor time of this process.
 func Spent() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -105,8 +104,8 @@ func Spent() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// Memory is what Linux says of the memory of a process, in bytes: its VmRSS, say. The process is
-// a number, or "self". 0: not known.
+// Memory returns a memory value that Linux reports for a process, in bytes, for example VmRSS. The
+// process is a number, or "self". 0: unknown.
 func Memory(process, key string) int64 {
 	status, err := os.ReadFile(filepath.Join("/proc", process, "status"))
 	if err != nil {

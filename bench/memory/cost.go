@@ -22,11 +22,10 @@ import (
 	"signalbox/memory/redis"
 )
 
-// owner is who has all contexts.
+// owner owns all contexts.
 var owner = memory.Owner{Tenant: "bench"} //nolint:gochecknoglobals // a constant
 
-// timed is how long something took, and the processor time of the process meanwhile, in
-// milliseconds.
+// timed is the duration of an operation and the processor time of the process in milliseconds.
 type timed struct{ wall, cpu sample }
 
 // repeat measures n calls of f.
@@ -44,13 +43,13 @@ func repeat(n int, f func(i int) error) (timed, error) {
 
 func ms(d time.Duration) float64 { return d.Seconds() * 1000 }
 
-// at is a quantile.
+// at returns a quantile.
 func (s sample) at(q float64) float64 {
 	sorted := slices.Sorted(slices.Values(s))
 	return sorted[int(q*float64(len(sorted)-1))]
 }
 
-// rounds splits a sample into five and takes the same quantile of each.
+// rounds splits a sample into five parts and returns the same quantile of each.
 func (s sample) rounds(q float64) sample {
 	var out sample
 	for part := range slices.Chunk(s, (len(s)+4)/5) {
@@ -59,7 +58,7 @@ func (s sample) rounds(q float64) sample {
 	return out
 }
 
-// compression packs texts of several kinds, with what is used and with what could be.
+// compression packs texts of several kinds, with the codec in use and with alternatives.
 func (l *live) compression(_ context.Context, r *report) error {
 	texts, err := corpora()
 	if err != nil {
@@ -98,7 +97,7 @@ func (l *live) compression(_ context.Context, r *report) error {
 	return nil
 }
 
-// paging stores texts in a Redis and brings them back.
+// paging stores texts in Redis and loads them again.
 func (l *live) paging(ctx context.Context, r *report) error {
 	server, err := startRedis(ctx)
 	if err != nil {
@@ -160,8 +159,8 @@ func (l *live) paging(ctx context.Context, r *report) error {
 	return nil
 }
 
-// density is how many contexts of 600 KiB fit into a GiB of RAM when they are packed: at rest, and
-// before that.
+// density measures how many contexts of 600 KiB fit into a GiB of RAM when they are packed: at
+// rest, and before.
 func (l *live) density(ctx context.Context, r *report) error {
 	texts, err := corpora()
 	if err != nil {
@@ -184,7 +183,7 @@ func (l *live) density(ctx context.Context, r *report) error {
 		}
 		return nil
 	}
-	const warm = 10 // what codecs and the store take once is there before it is counted
+	const warm = 10 // one-time allocations of codecs and store happen before the measurement
 	if err := keep(0, warm); err != nil {
 		return err
 	}
@@ -214,7 +213,7 @@ func resident() int64 {
 	return lab.Memory("self", "VmRSS")
 }
 
-// pointer compares what a context of 600 KiB costs by pointer and when it is sent whole.
+// pointer compares the cost of a context of 600 KiB by reference and sent as text.
 func (l *live) pointer(ctx context.Context, r *report) error {
 	texts, err := corpora()
 	if err != nil {
@@ -281,7 +280,7 @@ func (l *live) pointer(ctx context.Context, r *report) error {
 	return nil
 }
 
-// each is the processor time of one of n calls of f, measured a few times.
+// each returns the processor time per call for n calls of f, measured several times.
 func (l *live) each(n int, f func() error) (sample, error) {
 	var times sample
 	for range l.repeats {

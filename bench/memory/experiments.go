@@ -9,14 +9,14 @@ import (
 	"signalbox/proxy/affinity"
 )
 
-// bench is the options of all experiments.
+// bench holds the options of all experiments.
 type bench struct {
 	seeds []uint64
 	o     affinity.Options
-	small int // workloads are divided by this; 1 is all of them
+	small int // workloads are divided by this; 1 runs them completely
 }
 
-// contender is a policy by its name.
+// contender is a named policy.
 type contender struct {
 	name string
 	make func(o affinity.Options, f fleet, clock *time.Time, seed uint64) (policy, error)
@@ -43,7 +43,7 @@ func proxies(n int, named bool) func(affinity.Options, fleet, *time.Time, uint64
 	}
 }
 
-// contenders are all policies, in the order of the tables.
+// contenders returns all policies, in the order of the tables.
 func contenders() []contender {
 	return []contender{
 		{turn, simple(func() policy { return &roundRobin{} })},
@@ -56,15 +56,15 @@ func contenders() []contender {
 	}
 }
 
-// source is a source of random numbers for one of the uses of a seed.
+// source is a source of random numbers for one use of a seed.
 func source(seed, use uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, use)) } //nolint:gosec // simulation
 
-// results is what each contender gave on each seed, with the ideal share of each seed.
+// results are the results of each contender on each seed, with the ideal share of each seed.
 type results struct {
 	names []string
 	by    map[string][]*outcome
 	ideal []float64
-	// refused is how many answers of each contender were errors of the server, in live runs.
+	// refused is the number of server errors of each contender, in live runs.
 	refused map[string]sample
 }
 
@@ -94,7 +94,7 @@ func (b *bench) compare(w workload, f fleet) (*results, error) {
 	return res, nil
 }
 
-// of is a figure of a contender on each seed.
+// of returns a figure of a contender on each seed.
 func (r *results) of(name string, figure func(o *outcome) float64) sample {
 	var s sample
 	for _, o := range r.by[name] {
@@ -103,7 +103,7 @@ func (r *results) of(name string, figure func(o *outcome) float64) sample {
 	return s
 }
 
-// over is a figure of the product over that of another contender, seed by seed.
+// over returns the ratio of a figure of the product to that of another contender, by seed.
 func (r *results) over(other string, figure func(o *outcome) float64) sample {
 	a, b := r.of(own, figure), r.of(other, figure)
 	for i := range a {
@@ -112,7 +112,7 @@ func (r *results) over(other string, figure func(o *outcome) float64) sample {
 	return a
 }
 
-// experiment is one workload with its demands.
+// experiment is one workload with its requirements.
 type experiment struct {
 	name string
 	run  func(b *bench, r *report) error
@@ -130,7 +130,7 @@ func experiments() []experiment {
 	}
 }
 
-// shared is agents over contexts that fit into half of all caches, by one proxy and by two.
+// shared has agents over contexts that fit into half of all caches, with one proxy and with two.
 func (b *bench) shared(r *report) error {
 	res, err := b.compare(usual(), usualFleet())
 	if err != nil {
@@ -152,7 +152,7 @@ func (b *bench) shared(r *report) error {
 	return nil
 }
 
-// proxies is the same with longer sessions, by two proxies that share the requests at random.
+// proxies has longer sessions, with two proxies that share the requests at random.
 func (b *bench) proxies(r *report) error {
 	w := usual()
 	w.turns = 7
@@ -165,7 +165,7 @@ func (b *bench) proxies(r *report) error {
 	return nil
 }
 
-// zipf is contexts of which a few are asked for most of the time, on servers that are busy.
+// zipf has contexts of which a few get most requests, on busy servers.
 func (b *bench) zipf(r *report) error {
 	w, f := usual(), usualFleet()
 	w.contexts, w.agents, w.zipf = 48, 2, 1.2
@@ -180,7 +180,7 @@ func (b *bench) zipf(r *report) error {
 	return nil
 }
 
-// oversubscribed is contexts that need half as much again as there is.
+// oversubscribed has contexts that need one and a half times the available cache.
 func (b *bench) oversubscribed(r *report) error {
 	w := usual()
 	w.contexts = 72
@@ -194,7 +194,7 @@ func (b *bench) oversubscribed(r *report) error {
 	return nil
 }
 
-// domains is agents with prompts of their own, before the shared context or after it.
+// domains has agents with different prompts, before the shared context or after it.
 func (b *bench) domains(r *report) error {
 	w := usual()
 	w.domainTokens = 100
@@ -214,7 +214,7 @@ func (b *bench) domains(r *report) error {
 	return nil
 }
 
-// restart is a server that loses its cache halfway, noticed by the proxy or only felt.
+// restart has a server that loses its cache halfway, detected by the proxy or not.
 func (b *bench) restart(r *report) error {
 	for _, observed := range []bool{true, false} {
 		var most, lost sample
@@ -247,8 +247,8 @@ func (b *bench) restart(r *report) error {
 	return nil
 }
 
-// tenants is the same text by every tenant and scope after every other one, on one server and in
-// one proxy.
+// tenants compares the same text for every pair of tenants and scopes, on one server and in one
+// proxy.
 func (b *bench) tenants(r *report) error {
 	type holder struct{ tenant, scope string }
 	var all []holder
@@ -284,8 +284,8 @@ func (b *bench) tenants(r *report) error {
 	return nil
 }
 
-// pair serves a prompt twice, with one salt after another, and returns how many tokens the second
-// found, and how many it was predicted to find.
+// pair serves a prompt twice, with different salts, and returns the number of tokens that the
+// second found cached, and the predicted number.
 func (b *bench) pair(j *job, first, second string) (cached, predicted int, err error) {
 	now := start()
 	e, err := kv.New(usualFleet().server, now)

@@ -19,13 +19,13 @@ func main() {
 	lab.Main("memory", func(ctx context.Context) error { return execute(ctx, os.Args[1:], os.Stdout, os.Stderr) })
 }
 
-// errFailed says that a demand was not met.
+// errFailed reports that a requirement was not met.
 var errFailed = errors.New("demands were not met")
 
-// tuned are the seeds on which options were chosen.
+// tuned is the last of the seeds that options were chosen on.
 const tuned = 10
 
-// execute does everything but exit. The report goes to out.
+// execute does everything except exit. The report goes to out.
 func execute(ctx context.Context, args []string, out, log io.Writer) error {
 	flags := flag.NewFlagSet("bench/memory", flag.ContinueOnError)
 	flags.SetOutput(log)
@@ -75,7 +75,7 @@ type part struct {
 	run  func() error
 }
 
-// runAll runs the parts whose names are listed, all of them when the list is empty.
+// runAll runs the named parts, or all of them if the list is empty.
 func runAll(parts []part, only string, log io.Writer) error {
 	if only != "" {
 		names := strings.Split(only, ",")
@@ -103,7 +103,7 @@ func runAll(parts []part, only string, log io.Writer) error {
 	return nil
 }
 
-// parts are the simulated experiments.
+// parts returns the simulated experiments.
 func (b *bench) parts(r *report) []part {
 	var out []part
 	for _, e := range experiments() {
@@ -112,7 +112,7 @@ func (b *bench) parts(r *report) []part {
 	return out
 }
 
-// parts are the sections over real connections.
+// parts returns the sections over real connections.
 func (l *live) parts(ctx context.Context, r *report) []part {
 	var out []part
 	for _, s := range sections() {

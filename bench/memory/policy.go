@@ -13,17 +13,17 @@ import (
 
 // policy places requests.
 type policy interface {
-	// pick returns the server for a request, and what is to be told of its end.
+	// pick returns the server for a request, and a follower for its end.
 	pick(now time.Time, j *job, servers []*kv.Engine) (server int, f follower)
 }
 
-// follower is told how a request goes on; nil when nobody wants to know.
+// follower is notified of the progress of a request; nil if not needed.
 type follower interface {
 	First(now time.Time)
 	End(now time.Time, u affinity.Usage) (mispredicted bool)
 }
 
-// roundRobin takes servers in turn.
+// roundRobin selects servers in turn.
 type roundRobin struct{ n int }
 
 func (p *roundRobin) pick(_ time.Time, _ *job, servers []*kv.Engine) (int, follower) {
@@ -31,7 +31,7 @@ func (p *roundRobin) pick(_ time.Time, _ *job, servers []*kv.Engine) (int, follo
 	return p.n % len(servers), nil
 }
 
-// leastLoaded takes the server with the fewest requests, the next one in turn of several.
+// leastLoaded selects the server with the fewest requests; of several, the next one in turn.
 type leastLoaded struct{ n int }
 
 func (p *leastLoaded) pick(_ time.Time, _ *job, servers []*kv.Engine) (int, follower) {
@@ -47,7 +47,7 @@ func (p *leastLoaded) pick(_ time.Time, _ *job, servers []*kv.Engine) (int, foll
 	return best, nil
 }
 
-// hashed takes the server that a hash of the session or the context gives.
+// hashed selects a server by a hash of the session or the context.
 type hashed struct{ by func(j *job) int }
 
 func (p *hashed) pick(_ time.Time, j *job, servers []*kv.Engine) (int, follower) {
@@ -59,10 +59,10 @@ func (p *hashed) pick(_ time.Time, j *job, servers []*kv.Engine) (int, follower)
 type product struct {
 	placers []*affinity.Placer
 	rand    *rand.Rand
-	named   bool // requests name their context; otherwise only their text tells
+	named   bool // requests name their context; otherwise only the text identifies it
 }
 
-// board takes what one proxy publishes to all others, at once.
+// board passes everything that one proxy publishes to all others immediately.
 type board struct {
 	p    *product
 	from int
@@ -77,8 +77,8 @@ func (b *board) Publish(r affinity.Residence) {
 	}
 }
 
-// newProduct makes proxies with the given options, for servers of which they know the size of the
-// cache and the number of seats.
+// newProduct creates proxies with the given options, for servers with known cache size and number
+// of seats.
 func newProduct(o affinity.Options, proxies, servers int, server kv.Options, clock func() time.Time, r *rand.Rand, named bool) (*product, error) {
 	p := &product{rand: r, named: named}
 	for i := range proxies {
@@ -100,7 +100,7 @@ func newProduct(o affinity.Options, proxies, servers int, server kv.Options, clo
 	return p, nil
 }
 
-// observe lets every proxy see what the servers say of themselves.
+// observe passes the servers' metrics to every proxy.
 func (p *product) observe(now time.Time, servers []*kv.Engine) {
 	for i, e := range servers {
 		c := e.Counters()

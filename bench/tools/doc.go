@@ -8,16 +8,16 @@
 // The tasks are those of BFCL v4, the Berkeley function calling leaderboard (Apache-2.0), which are
 // not part of this repository:
 //
-//   - live_multiple: what people really asked, each with a few functions of its own, among which
-//     functions of other tasks are put until there are 50.
+//   - live_multiple: real requests of people, each with a few functions, which are supplemented by
+//     functions of other tasks up to 50.
 //   - multi_turn_base: tasks of several turns for agents; all 128 functions of eight services are
-//     offered at every turn. A turn needs every function that its solution calls, those included
-//     that the user does not speak of, such as changing the folder.
+//     offered at every turn. A turn needs every function that its solution calls, including those
+//     that the user does not mention, such as changing the folder.
 //
-// Conversations are what agents.py writes of BFCL v4, AgentDojo and tau-bench: a request is sent
-// before each call, with the calls and results before it, as an agent in a loop sends it; the tool of
-// the call has to be among those that are offered then.
+// Conversations are written by agents.py from BFCL v4, AgentDojo and tau-bench: a request is sent
+// before each call, with the earlier calls and results, as an agent in a loop sends it; the tool of
+// the call must be among those that are offered then.
 //
-// The product runs in this process; requests go through its HTTP handler to a server that notes
-// which tools it is offered.
+// The product runs in this process; requests go through its HTTP handler to a server that records
+// the offered tools.
 package main

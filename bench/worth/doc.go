@@ -1,34 +1,34 @@
-// Command worth measures what choosing models by outcomes is worth: it replays public outcomes,
-// which model answered which prompt how well and with how many tokens, through the product, and
-// puts what comes out beside the best single model, a random mix at the same cost, and an oracle.
+// Command worth measures the benefit of choosing models by outcomes. It replays public outcomes
+// (the score and the tokens of models for prompts) through the product, and compares the result
+// with the best single model, a random mix at the same cost, and an oracle.
 //
 //	go run ./bench/worth --data DIR [--limit N] [--vectors FILE] [--pairs SMALL:LARGE,...]
 //	    [--efforts DIRECT:STEPS,...] [--losses SHARE,...] [--prices MODEL=USD,...]
 //
-// It reads every *.jsonl and *.jsonl.gz below DIR whose lines are
+// It reads every *.jsonl and *.jsonl.gz below DIR with lines of the form
 //
 //	{"id","src","task","text","out":{MODEL:[SCORE,TOKENS(,REASONING)]}}
 //
-// and prints Markdown. Each folder is a set; its benchmarks are its sources, or its tasks where it
-// has one source. Every figure is given twice: for prompts of benchmarks that the product has
-// outcomes of (five folds), and with all of a benchmark's outcomes left out, since the first
-// flatters. Brackets are 95 % intervals, by bootstrap over prompts.
+// and prints Markdown. Each folder is a set; its benchmarks are its sources, or its tasks if it has
+// a single source. Every figure is given twice: for prompts of benchmarks that the product has
+// outcomes of (five folds), which is optimistic, and with all outcomes of a benchmark left out.
+// Brackets are 95 % intervals, by bootstrap over prompts.
 //
 // # Efforts of reasoning
 //
-// Two models of the data that are one at two efforts, as --efforts names them, are configured as
-// such, and reasoning: auto chooses. The report has what that loses, and what is left of the tokens
-// of always reasoning, by how many outcomes of a task are known and what outcomes.max_quality_loss
-// allows. bbh.py makes such outcomes.
+// If --efforts names two models of the data that are one model at two efforts, they are configured
+// as such, and reasoning: auto chooses. The report has the loss of quality and the remaining share
+// of the tokens compared with always reasoning, by the number of known outcomes of a task and by
+// outcomes.max_quality_loss. bbh.py creates such outcomes.
 //
 // # How prompts are replayed
 //
-// Every prompt is sent to the product's handler over HTTP on loopback. Behind it stands a model
-// server that gives the recorded answer: as many tokens as the model took, and the bench knows how
-// good it was. Outcomes of earlier traffic are put into the product's memory by its package, as a
-// file of them would be; ratings go to /signalbox/v1/feedback. What the product expects of each
-// candidate is read from x_signalbox.decision of the same answers.
+// Every prompt is sent to the product's handler over HTTP on loopback. The model server behind it
+// sends the recorded answer, with as many tokens as the model used, and the benchmark knows its
+// score. Outcomes of earlier traffic are added to the product's memory through its package, as from
+// a file; ratings are sent to /signalbox/v1/feedback. The product's expectation for each candidate
+// is read from x_signalbox.decision of the same responses.
 //
-// The embedding is the product's, computed once a prompt; all else is computed for each request.
-// Skills of the configuration are what the models scored on the prompts of the other parts.
+// The embedding is the product's, computed once per prompt; everything else is computed for each
+// request. Skills in the configuration are the models' scores on the prompts of the other parts.
 package main

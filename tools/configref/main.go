@@ -70,12 +70,12 @@ func run(args []string) error {
 
 type generator struct {
 	types map[string]*ast.StructType // "settings.Server"
-	plain map[string]string          // what a named type without fields is written as, "knn.Threshold"
+	plain map[string]string          // the description of a named type without fields, "knn.Threshold"
 	out   strings.Builder
 }
 
-// load parses the Go files of one folder. go/parser reads file by file; build tags do not matter
-// here.
+// load parses the Go files of one folder. go/parser reads each file separately; build tags are
+// irrelevant here.
 func (g *generator) load(qualifier, dir string) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
@@ -110,7 +110,7 @@ func (g *generator) load(qualifier, dir string) error {
 	return nil
 }
 
-// readsText notes a number that may be a word as well: a type with a method UnmarshalText.
+// readsText records a number type that also accepts text: a type with a method UnmarshalText.
 func (g *generator) readsText(qualifier string, decl ast.Decl) {
 	fd, ok := decl.(*ast.FuncDecl)
 	if !ok || fd.Recv == nil || fd.Name.Name != "UnmarshalText" {
@@ -175,13 +175,13 @@ func (g *generator) section(qualifier, name, path string, level int) error {
 	return nil
 }
 
-// placed is a field with the qualifier of the package it stands in.
+// placed is a field with the qualifier of its package.
 type placed struct {
 	*ast.Field
 	qualifier string
 }
 
-// fields lists the fields of a struct, those of inlined structs in their place.
+// fields lists the fields of a struct, with inlined structs expanded.
 func (g *generator) fields(st *ast.StructType, qualifier string) []placed {
 	var out []placed
 	for _, f := range st.Fields.List {
@@ -229,13 +229,13 @@ func sentence(predicate string) string {
 	return strings.ToUpper(predicate[:1]) + predicate[1:]
 }
 
-// scalars are types of one value in a reader's words.
+// scalars are descriptions of types with a single value.
 var scalars = map[string]string{
 	"string": "text", "bool": "true or false", "int": "whole number", "int64": "whole number", "uint64": "whole number",
 	"float64": "number", "Duration": "duration", "Bytes": "size", "Node": "see rules.md",
 }
 
-// typeName says the type in a reader's words, and which struct it leads to.
+// typeName describes a type for readers, and returns the struct that it refers to.
 func typeName(t ast.Expr, qualifier string) (text, q, name string) {
 	switch t := t.(type) {
 	case *ast.Ident:

@@ -23,14 +23,13 @@ var openapiHead []byte
 type operation struct {
 	method, path, tag, summary string
 	// body and result name Go types, such as explain.Explanation, or schemas of openapi.head.json,
-	// such as #Chat; empty for none. A result may stand in a list or under a member:
-	// "intents=[proxy.X]".
+	// such as #Chat; empty for none. A result may be in a list or a member: "intents=[proxy.X]".
 	body, result string
-	status, also int      // 200 where it is 0; another one with the same body
-	kinds        []string // of the result besides JSON
+	status, also int      // 0 means 200; another status with the same body
+	kinds        []string // of the result, besides JSON
 	query        []string
 	admin, open  bool // on the admin listener; without a key
-	errors       bool // of an operation of the admin listener are those of the API
+	errors       bool // an operation of the admin listener with the errors of the API
 }
 
 // operations are all methods of both listeners; a test compares them with the routers.
@@ -223,8 +222,8 @@ func (g *generator) operation(schemas map[string]any, o *operation) (object, err
 	return out, nil
 }
 
-// named is the schema of a type or of a name in the head, in brackets for a list, in braces for a
-// mapping, behind a member and = for an object of that member.
+// named returns the schema of a type or of a name in the head: in brackets for a list, in braces
+// for a mapping, after a member and = for an object with that member.
 func (g *generator) named(schemas map[string]any, name string, isBody bool) (object, error) {
 	if member, of, ok := strings.Cut(name, "="); ok {
 		s, err := g.named(schemas, of, isBody)
@@ -248,8 +247,8 @@ func (g *generator) named(schemas map[string]any, name string, isBody bool) (obj
 	return g.component(schemas, q, typ, isBody)
 }
 
-// publicName is the name of a schema. It stays what it was when a type moves from package proxy to
-// one below it: programs are generated from these names.
+// publicName returns the name of a schema. It stays the same when a type moves from package proxy
+// to a package below it, because client code is generated from these names.
 func publicName(qualifier, name string) string {
 	full := join(qualifier, name)
 	switch full {
@@ -299,7 +298,7 @@ func (g *generator) component(schemas map[string]any, qualifier, name string, is
 			return nil, fmt.Errorf("%s.%s: %w", full, key, err)
 		}
 		if text := meaning(f); text != "" {
-			s = maps.Clone(s) // beside a reference, JSON Schema 2020-12 reads the rest
+			s = maps.Clone(s) // next to a reference, JSON Schema 2020-12 reads other keywords
 			s["description"] = text
 		}
 		properties[key] = s
@@ -313,7 +312,7 @@ func (g *generator) component(schemas map[string]any, qualifier, name string, is
 	return ref, nil
 }
 
-// members are the fields of a struct, with those of structs of its package that it embeds.
+// members returns the fields of a struct, including those of embedded structs of its package.
 func (g *generator) members(st *ast.StructType, qualifier string) (out []*ast.Field) {
 	for _, f := range st.Fields.List {
 		name, ok := f.Type.(*ast.Ident)
@@ -326,7 +325,7 @@ func (g *generator) members(st *ast.StructType, qualifier string) (out []*ast.Fi
 	return out
 }
 
-// member is the schema of a field. Go writes empty lists, mappings and pointers as null.
+// member returns the schema of a field. Go writes empty lists, mappings and pointers as null.
 func (g *generator) member(schemas map[string]any, t ast.Expr, qualifier string, isBody bool) (object, error) {
 	null := func(s object) object {
 		if typ, ok := s["type"].(string); ok {

@@ -20,9 +20,9 @@ var rulesSchema []byte
 // object is a schema, or a part of one.
 type object map[string]any
 
-// schema writes the JSON Schema of the configuration. It says of what form values are; ranges,
-// names and what depends on other keys are for `signalbox check`. Draft 7 is what editors know
-// best.
+// schema writes the JSON Schema of the configuration. It describes the form of values; `signalbox
+// check` verifies ranges, names and dependencies between keys. Draft 7 is the version that editors
+// support best.
 func (g *generator) schema(file string) error {
 	var rules map[string]object
 	if err := json.Unmarshal(rulesSchema, &rules); err != nil {
@@ -49,7 +49,7 @@ func (g *generator) schema(file string) error {
 	return os.WriteFile(file, append(b, '\n'), 0o600)
 }
 
-// isRequired finds the sentence that says so.
+// isRequired matches the sentence that marks a required key.
 var isRequired = regexp.MustCompile(`Required[.,]|\bAt least one\.`)
 
 // define adds a struct and those below it to the definitions.
@@ -83,14 +83,14 @@ func (g *generator) define(definitions object, qualifier, name string) (object, 
 	return out, nil
 }
 
-// Notations that scalars have of their own: package option.
+// Notations of scalars in package option.
 const (
 	duration = `^([+-]?0|([+-]|[0-9]{1,6}d)?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+|[0-9]{1,6}d)$`
 	size     = `^ *[0-9]+ *([KMG]i?B|B)? *$`
 	secret   = `^(\$\{[A-Za-z_][A-Za-z0-9_]*\}|file:.+)$`
 )
 
-// value is the schema of a type.
+// value returns the schema of a type.
 func (g *generator) value(definitions object, t ast.Expr, qualifier string) (object, error) {
 	switch t := t.(type) {
 	case *ast.StarExpr:
@@ -102,7 +102,7 @@ func (g *generator) value(definitions object, t ast.Expr, qualifier string) (obj
 		}
 		list := object{"type": []string{"array", "null"}, "items": item}
 		if id, ok := t.Elt.(*ast.Ident); ok && id.Name == "string" {
-			return object{"anyOf": []any{list, object{"type": "string"}}}, nil // one word stands for a list of it
+			return object{"anyOf": []any{list, object{"type": "string"}}}, nil // a single word is accepted for a list of one
 		}
 		return list, nil
 	case *ast.MapType:
@@ -126,7 +126,7 @@ func (g *generator) value(definitions object, t ast.Expr, qualifier string) (obj
 	case "size":
 		return object{"type": []string{"string", "integer", "null"}, "pattern": size, "minimum": 0}, nil
 	case "see rules.md":
-		return object{}, nil // by its key: see describe
+		return object{}, nil // depends on the key: see describe
 	}
 	full := join(q, name)
 	if _, isStruct := g.types[full]; isStruct {
@@ -143,7 +143,7 @@ func (g *generator) value(definitions object, t ast.Expr, qualifier string) (obj
 	return object{}, nil
 }
 
-// annotate adds what the tags of a field say of its value.
+// annotate adds the constraints in the tags of a field.
 func annotate(s object, f *ast.Field) object {
 	tag := reflect.StructTag(strings.Trim(f.Tag.Value, "`"))
 	switch {
@@ -170,7 +170,7 @@ func annotate(s object, f *ast.Field) object {
 
 var linked = regexp.MustCompile(`\[([^]]*)\]\([^)]*\)`)
 
-// describe adds the text of a comment, and leads the keys of rules to their definitions.
+// describe adds the text of a comment, and refers keys of rules to their definitions.
 func describe(s object, key, text string) object {
 	if len(s) == 0 {
 		switch key {
@@ -179,7 +179,7 @@ func describe(s object, key, text string) object {
 		}
 	}
 	text = linked.ReplaceAllString(strings.ReplaceAll(text, "\\|", "|"), "$1")
-	if _, isRef := s["$ref"]; isRef { // beside a reference, draft 7 reads nothing
+	if _, isRef := s["$ref"]; isRef { // next to a reference, draft 7 ignores other keywords
 		return object{"allOf": []any{s}, "description": text}
 	}
 	s["description"] = text

@@ -1,10 +1,9 @@
-// Command deploycheck checks what deploy/ ships with the tools of those who read it: the program
-// helm lints and renders the chart, and every object is decoded strictly into the types of
-// Kubernetes and of the Prometheus operator, and those of deploy/gateway and of the documentation
-// into those of the Gateway API and its extension for inference; alert rules are read by
-// Prometheus's own parser, and so is every expression of the dashboard, whose metrics have to be
-// ones that signalbox has. Where systemd-analyze and promtool are installed, they are asked about
-// the unit and the rules.
+// Command deploycheck checks the files in deploy/ with the tools that read them. The helm program
+// lints and renders the chart, and every object is decoded strictly into the types of Kubernetes
+// and of the Prometheus operator; those of deploy/gateway and of the documentation into the types
+// of the Gateway API and its inference extension. Prometheus's own parser reads the alert rules and
+// every expression of the dashboard, whose metrics must exist in signalbox. If systemd-analyze and
+// promtool are installed, they check the unit and the rules.
 //
 // Usage: deploycheck DIR, where DIR holds the product's go.mod.
 package main
@@ -56,7 +55,7 @@ func main() {
 	}
 }
 
-// metric is a name with the labels that it is told with; nil where these are not in its definition.
+// metric is the set of labels of a metric; nil if its definition does not contain them.
 type metric map[string]bool
 
 var (
@@ -82,7 +81,7 @@ func metrics(dir string) (map[string]metric, error) {
 				continue
 			}
 			var of metric
-			if at := strings.LastIndex(line, `.", "`); at >= 0 { // behind the text stand the labels
+			if at := strings.LastIndex(line, `.", "`); at >= 0 { // the labels follow the text
 				of = metric{}
 				for _, l := range quotedIn.FindAllStringSubmatch(line[at+2:], -1) {
 					of[l[1]] = true
@@ -97,7 +96,7 @@ func metrics(dir string) (map[string]metric, error) {
 	return out, err
 }
 
-// chart has the helm program lint the chart and render it, and decodes the objects strictly. The
+// chart lints and renders the chart with the helm program, and decodes the objects strictly. The
 // program is built from its module, which go.mod pins.
 func chart(dir string) error {
 	build := exec.Command("go", "tool", "-n", "helm")
@@ -141,13 +140,13 @@ func chart(dir string) error {
 // kubernetes is the version that the chart is linted and rendered for.
 const kubernetes = "1.34.0"
 
-// helm is the program, a chart, and how many objects it became.
+// helm is the program, a chart, and the number of rendered objects.
 type helm struct {
 	program, chart string
 	kinds          map[string]int
 }
 
-// run has helm do a command to the chart with values.
+// run runs a helm command on the chart with values.
 func (h *helm) run(values map[string]any, args ...string) (string, error) {
 	in, err := json.Marshal(values)
 	if err != nil {
@@ -177,15 +176,15 @@ func peers() []any {
 	return []any{map[string]any{"namespaceSelector": map[string]any{"matchLabels": map[string]any{"a": "b"}}}}
 }
 
-// types are those of Kubernetes, of the Gateway API and its extension for inference, and of the
-// Prometheus operator, by their own packages.
+// types are those of Kubernetes, of the Gateway API and its inference extension, and of the
+// Prometheus operator, from their own packages.
 var types = sync.OnceValues(func() (serializer.CodecFactory, error) {
 	s := runtime.NewScheme()
 	err := errors.Join(scheme.AddToScheme(s), gateway.Install(s), inference.Install(s), monitoring.AddToScheme(s))
 	return serializer.NewCodecFactory(s, serializer.EnableStrict), err
 })
 
-// objects decodes the objects of a text strictly: a key that their types do not have is an error.
+// objects decodes the objects of a text strictly: unknown keys are an error.
 func objects(file, text string, kinds map[string]int) error {
 	codecs, err := types()
 	if err != nil {
@@ -223,7 +222,7 @@ func manifests(dir string) error {
 	return errors.Join(errs...)
 }
 
-// pages decodes the blocks of the documentation that are said to be objects of Kubernetes.
+// pages decodes the code blocks of the documentation that contain Kubernetes objects.
 func pages(dir string) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*.md"))
 	errs := []error{err}
@@ -262,8 +261,8 @@ func rules(file string, known map[string]metric) error {
 	return errors.Join(errs...)
 }
 
-// unit has systemd read the unit, where it is installed. The program that the unit starts need not
-// be: another one stands in for it.
+// unit verifies the unit with systemd, if it is installed. Another program replaces the one that
+// the unit starts, which need not be installed.
 func unit(file string) error {
 	const started = "/usr/local/bin/signalbox"
 	b, err := os.ReadFile(file)
@@ -286,10 +285,10 @@ func unit(file string) error {
 	return ask("unit", "systemd-analyze", "verify", copied)
 }
 
-// promtool has Prometheus's own program read the rules, where it is installed.
+// promtool checks the rules with Prometheus's own program, if it is installed.
 func promtool(file string) error { return ask("rules", "promtool", "check", "rules", file) }
 
-// ask runs a program that reads a file, if the machine has it, and says so where it has not.
+// ask runs a program that checks a file, or prints that the program is missing.
 func ask(what, program string, args ...string) error {
 	if _, err := exec.LookPath(program); err != nil {
 		fmt.Printf("%s: %s is not installed, not asked\n", what, program)
@@ -335,7 +334,7 @@ func dashboard(file string, known map[string]metric) error {
 	return errors.Join(errs...)
 }
 
-// expression parses PromQL and looks up its metrics and their labels.
+// expression parses PromQL and checks its metrics and labels.
 func expression(text string, known map[string]metric) error {
 	e, err := parser.NewParser(parser.Options{}).ParseExpr(text)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Command h2spec measures how signalbox speaks HTTP/2: it starts the program twice, over cleartext
-// HTTP/2 and over TLS, runs every case of github.com/summerwind/h2spec against both, and compares
-// the cases that are missed with the explained list below. A miss that is not on the list is an
-// error, and so is one on the list that is missed no longer.
+// Command h2spec measures the HTTP/2 conformance of signalbox: it starts the program twice, over
+// cleartext HTTP/2 and over TLS, runs every case of github.com/summerwind/h2spec against both, and
+// compares the failed cases with the explained list below. A failure that is not on the list is an
+// error, and so is a listed case that no longer fails.
 //
 // Usage: h2spec PROGRAM, where PROGRAM is the built signalbox.
 package main
@@ -39,13 +39,13 @@ import (
 )
 
 const (
-	patience   = 2 * time.Second        // with an answer of the server, the default of h2spec
+	patience   = 2 * time.Second        // for a response of the server, the default of h2spec
 	startLimit = 30 * time.Second       // until the program listens
-	atOnce     = 8                      // cases that run beside each other, each on its own connection
-	path       = "/v1/chat/completions" // whose handler reads the whole body before it answers
+	atOnce     = 8                      // concurrent cases, each on a separate connection
+	path       = "/v1/chat/completions" // its handler reads the whole body before it responds
 )
 
-// misses are the cases that a listener does not pass, and why; docs/security.md says the same. All
+// misses are the cases that a listener fails, with reasons; docs/security.md has the same list. All
 // are choices of the standard library.
 func misses(tls bool) map[string]string {
 	out := map[string]string{
@@ -85,7 +85,8 @@ func run(ctx context.Context, program string) error {
 	return errors.Join(errs[:]...)
 }
 
-// measure starts the program, runs every case against it and compares what is missed with the list.
+// measure starts the program, runs every case against it and compares the failed cases with the
+// list.
 func measure(ctx context.Context, program, dir string, tls bool) error {
 	name := map[bool]string{false: "h2c", true: "TLS"}[tls]
 	address, stop, err := serve(ctx, program, filepath.Join(dir, name), tls)
@@ -102,7 +103,7 @@ func measure(ctx context.Context, program, dir string, tls bool) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	begun := time.Now()
-	c := &config.Config{Host: host, Port: number, Path: path, Timeout: patience, MaxHeaderLen: 4000, TLS: tls, Insecure: true} // as its command does
+	c := &config.Config{Host: host, Port: number, Path: path, Timeout: patience, MaxHeaderLen: 4000, TLS: tls, Insecure: true} // like h2spec's own command
 	got, cases := missed(c)
 	fmt.Printf("h2spec over %s: %d of %d cases in %s\n", name, cases-len(got), cases, time.Since(begun).Round(time.Millisecond))
 	want := misses(tls)
@@ -123,12 +124,12 @@ func measure(ctx context.Context, program, dir string, tls bool) error {
 	return nil
 }
 
-// again is how often a case that is missed is tried once more. Some race with the response: a server
-// that has sent all of it resets the stream without an error before it has read what is wrong with
-// the next frame, once in some five runs. A case that the server cannot do is missed every time.
+// again is the number of retries of a failed case. Some cases race with the response: a server that
+// has sent all of it resets the stream without an error before it has read the invalid next frame,
+// about once in five runs. A case that the server cannot pass fails every time.
 const again = 2
 
-// missed runs every case and returns those that were not passed, by id, and how many there are.
+// missed runs every case and returns the failed ones, by id, and the number of cases.
 func missed(c *config.Config) (map[string]error, int) {
 	var (
 		mu    sync.Mutex
@@ -170,7 +171,7 @@ func missed(c *config.Config) (map[string]error, int) {
 	return out, cases
 }
 
-// try runs a case on a connection of its own.
+// try runs a case on a separate connection.
 func try(c *config.Config, tc *spec.TestCase) error {
 	conn, err := spec.Dial(c)
 	if err != nil {
@@ -182,8 +183,8 @@ func try(c *config.Config, tc *spec.TestCase) error {
 
 var listening = regexp.MustCompile(`msg=listening address=(\S+)`)
 
-// serve starts the program on free ports and returns the address of its main listener, and what
-// ends it.
+// serve starts the program on free ports and returns the address of its main listener, and a
+// function that stops it.
 func serve(ctx context.Context, program, dir string, tls bool) (address string, stop func(), err error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return "", nil, err
@@ -207,7 +208,7 @@ func serve(ctx context.Context, program, dir string, tls bool) (address string, 
 	if err := cmd.Start(); err != nil {
 		return "", nil, err
 	}
-	// Whatever it says is read until it ends, so that it never waits for its reader.
+	// All output is read until the program ends, so that it never blocks on writing.
 	said, found := make(chan struct{}), make(chan string, 1)
 	go func() {
 		defer close(said)
@@ -239,7 +240,7 @@ func serve(ctx context.Context, program, dir string, tls bool) (address string, 
 	return "", nil, err
 }
 
-// certificate writes one that signs itself; nobody checks it.
+// certificate writes a self-signed certificate; nothing verifies it.
 func certificate(dir string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command licences checks that every module the product links carries a licence from the
-// allow-list. It reads the licence files in the module cache; nothing is fetched.
+// Command licences checks that every module linked into the product has a licence on the
+// allow-list. It reads the licence files in the module cache; nothing is downloaded.
 //
 // Usage: licences DIR, where DIR holds the product's go.mod.
 package main

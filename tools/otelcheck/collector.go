@@ -27,14 +27,14 @@ import (
 )
 
 // collector is an OpenTelemetry Collector in this process: its receiver of OTLP over HTTP, its
-// pipelines, and its exporter, which sends what comes out to a server of ours.
+// pipelines, and its exporter, which sends the output to a local server.
 type collector struct {
-	url  string // where telemetry goes
+	url  string // receives the telemetry
 	sink *sink
 	stop func() error
 }
 
-// newCollector starts one at an address that is free.
+// newCollector starts a collector at a free address.
 func newCollector(ctx context.Context, address string) (*collector, error) {
 	s := &sink{}
 	out := httptest.NewServer(s)
@@ -55,7 +55,7 @@ service:
 			URIs: []string{text}, ProviderFactories: []confmap.ProviderFactory{yamlprovider.NewFactory()},
 		}},
 		LoggingOptions:          []zap.Option{zap.IncreaseLevel(zapcore.WarnLevel)},
-		DisableGracefulShutdown: true, // signals are for this program
+		DisableGracefulShutdown: true, // this program handles signals
 	})
 	if err != nil {
 		out.Close()
@@ -89,7 +89,7 @@ func factories() (f otelcol.Factories, err error) {
 	return f, err
 }
 
-// sink keeps what the collector exports.
+// sink stores the output of the collector.
 type sink struct {
 	mu      sync.Mutex // guards all below
 	spans   []span
@@ -97,13 +97,13 @@ type sink struct {
 	errs    []error
 }
 
-// span is one with the attributes of its resource.
+// span is a span with the attributes of its resource.
 type span struct {
 	ptrace.Span
 	service string
 }
 
-// metric is what was told of one name: its form and unit, and the last of its points.
+// metric describes the data of one name: form, unit and its latest points.
 type metric struct {
 	kind, unit string
 	points     []map[string]any // attributes, and the value under the empty name
@@ -115,7 +115,7 @@ func (s *sink) err() error {
 	return errors.Join(s.errs...)
 }
 
-// ServeHTTP takes what an exporter of OTLP over HTTP sends.
+// ServeHTTP receives requests of an OTLP exporter over HTTP.
 func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b, err := io.ReadAll(r.Body)
 	s.mu.Lock()

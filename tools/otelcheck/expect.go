@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// expected is a span that has to come out, once.
+// expected is a span that must be exported exactly once.
 type expected struct {
 	name   string
 	kind   ptrace.SpanKind
@@ -20,8 +20,8 @@ type expected struct {
 	lacks  []string
 }
 
-// checkSpans compares spans with what the requests of run ask for. addresses are those
-// of the endpoints.
+// checkSpans compares spans with those expected for the requests of run. addresses are those of the
+// endpoints.
 func checkSpans(spans []span, addresses []string) error {
 	asked := map[string]any{
 		"gen_ai.request.temperature": 0.5, "gen_ai.request.max_tokens": int64(20),
@@ -86,7 +86,7 @@ func checkSpans(spans []span, addresses []string) error {
 	return errors.Join(append(errs, family(spans))...)
 }
 
-// endpoint checks that an attempt says which endpoint it went to.
+// endpoint checks that an attempt names its endpoint.
 func endpoint(s *span, addresses []string) error {
 	got := s.Attributes().AsRaw()
 	at := slices.Index([]string{"a", "b"}, fmt.Sprint(got["signalbox.endpoint"]))
@@ -102,7 +102,7 @@ func with(a, b map[string]any) map[string]any {
 	return out
 }
 
-// is says why a span is another one than is expected.
+// is returns why a span differs from the expected one.
 func (e *expected) is(s *span) error {
 	got := s.Attributes().AsRaw()
 	switch {
@@ -126,7 +126,7 @@ func (e *expected) is(s *span) error {
 	return nil
 }
 
-// missing says why no span is the expected one, of those with its name and kind.
+// missing returns why no span is the expected one, among those with its name and kind.
 func missing(e *expected, spans []span) error {
 	var why []string
 	for i := range spans {
@@ -142,7 +142,7 @@ func missing(e *expected, spans []span) error {
 	return fmt.Errorf("no span is %s %q with %v: %s", e.kind, e.name, e.has, strings.Join(why, "; "))
 }
 
-// answered checks what a span tells of an answer, where there was one.
+// answered checks the response attributes of a span, if there was a response.
 func answered(e *expected, s *span) error {
 	if e.kind == ptrace.SpanKindInternal || e.status == ptrace.StatusCodeError {
 		return nil
@@ -169,8 +169,8 @@ func answered(e *expected, s *span) error {
 	return errors.Join(errs...)
 }
 
-// family checks that attempts and decisions are children of a request, and that a client's own trace
-// goes on.
+// family checks that attempts and decisions are children of a request, and that a client's trace is
+// continued.
 func family(spans []span) error {
 	var errs []error
 	requests, remote := map[string]bool{}, 0
@@ -235,7 +235,7 @@ func checkMetrics(metrics map[string]*metric) error {
 	return errors.Join(errs...)
 }
 
-// fits reports whether a point has attributes and a value: 0 stands for 1 or more, -1 for more
+// fits reports whether a point has the given attributes and value: 0 means 1 or more, -1 means more
 // than 0.
 func fits(p, at map[string]any, value float64) bool {
 	for key, v := range at {

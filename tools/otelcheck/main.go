@@ -1,7 +1,7 @@
-// Command otelcheck checks what signalbox tells a real OpenTelemetry Collector: it runs one in its
-// own process (the receiver and the exporter of OTLP that the Collector's distributions have),
-// starts the program with a simulated server of which one attempt is refused, sends requests, and
-// compares the spans and metrics that leave the collector with the conventions for generative AI.
+// Command otelcheck checks the telemetry of signalbox with a real OpenTelemetry Collector. It runs
+// a collector in this process (with the OTLP receiver and exporter of the Collector's
+// distributions), starts the program with a simulated server of which one attempt fails, sends
+// requests, and compares the exported spans and metrics with the conventions for generative AI.
 //
 // Usage: otelcheck PROGRAM, where PROGRAM is the built signalbox.
 package main
@@ -27,9 +27,9 @@ import (
 )
 
 const (
-	startLimit = 60 * time.Second // until something is ready
+	startLimit = 60 * time.Second // for each component
 
-	// parent is the trace of a client, as its traceparent says it.
+	// parent is the trace of a client, as in its traceparent.
 	parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 )
 
@@ -66,7 +66,7 @@ func run(ctx context.Context, program string) error {
 		return err
 	}
 	defer func() { _ = model.stop() }()
-	front := refuseOnce(free[1]) // the first of them is busy once, and the other one is asked then
+	front := refuseOnce(free[1]) // the first endpoint is busy once, so the other one is tried
 	a, b := httptest.NewServer(front), httptest.NewServer(front)
 	defer a.Close()
 	defer b.Close()
@@ -86,7 +86,7 @@ func run(ctx context.Context, program string) error {
 			`"stream":true,"stream_options":{"include_usage":true}`),
 		send(ctx, free[2], http.StatusBadRequest, "", "The forbidden word.", `"n":1`),
 	)
-	// What is waiting to be exported is sent when the program ends.
+	// Pending exports are sent when the program ends.
 	err = errors.Join(err, proxy.stop(), model.stop(), c.stop())
 	if err != nil {
 		return err
@@ -100,8 +100,8 @@ func run(ctx context.Context, program string) error {
 	return err
 }
 
-// configuration is the smallest with a rule that answers, one that blocks, and a signal that costs
-// nothing.
+// configuration is minimal, with a rule that answers, one that blocks, and a signal that needs no
+// model.
 func configuration(a, b, collector, listen, admin string) string {
 	return fmt.Sprintf(`server: {listen: %q, admin_listen: %q}
 models:
@@ -119,7 +119,7 @@ telemetry: {otlp_endpoint: %q, otlp_metrics_endpoint: %q}
 `, listen, admin, a, b, collector, collector)
 }
 
-// refuseOnce is a model server whose first answer to a chat is that it is busy.
+// refuseOnce is a model server that rejects its first chat request as busy.
 func refuseOnce(address string) http.Handler {
 	behind := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: address})
 	var refused atomic.Bool
@@ -134,7 +134,8 @@ func refuseOnce(address string) http.Handler {
 	})
 }
 
-// send asks for an answer, with further fields, and says when its status is another than is wanted.
+// send sends a request with additional fields, and returns an error if the status is not the wanted
+// one.
 func send(ctx context.Context, address string, want int, parent, question, fields string) error {
 	body := fmt.Sprintf(`{"model":"auto",%s,"messages":[{"role":"user","content":%q}]}`, fields, question)
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost,
@@ -158,7 +159,7 @@ func send(ctx context.Context, address string, want int, parent, question, field
 	return err
 }
 
-// process is one of the program.
+// process is a running program.
 type process struct {
 	args []string
 	cmd  *exec.Cmd
@@ -189,7 +190,7 @@ func (p *process) start(ctx context.Context, program, ready string) error {
 	return err
 }
 
-// stop ends the process and waits for it; the second time it does nothing.
+// stop ends the process and waits for it; a second call does nothing.
 func (p *process) stop() error {
 	if p.cmd == nil {
 		return nil
@@ -215,7 +216,7 @@ func waitFor(ctx context.Context, what string, ready func() bool) error {
 	return nil
 }
 
-// addresses are n addresses of this machine that nobody listens on.
+// addresses returns n free addresses of this machine.
 func addresses(ctx context.Context, n int) (out []string, err error) {
 	for range n {
 		var lc net.ListenConfig

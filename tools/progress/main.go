@@ -1,6 +1,6 @@
-// Command progress runs go test with the arguments that follow and tells how far it is: a line for
-// each package that has ended, all that a package that failed has said, and every few seconds what
-// is under way. Its exit status is that of go test.
+// Command progress runs go test with the given arguments and reports progress: a line for each
+// completed package, the complete output of failed packages, and every few seconds the running
+// ones. Its exit status is that of go test.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// every is how long nothing is said at most.
+// every is the maximum time without output.
 const every = 15 * time.Second
 
 // event is a line of go test -json (go doc test2json, go help buildjson).
@@ -25,15 +25,15 @@ type event struct {
 	Elapsed                                   float64
 }
 
-// said is output of a test, or of its package where the test is empty.
+// said is output of a test, or of its package if test is empty.
 type said struct{ test, text string }
 
-// progress is what is known of the packages.
+// progress is the state of the packages.
 type progress struct {
 	out     io.Writer
 	begun   time.Time
-	running map[string]int    // tests that have ended in packages that run
-	said    map[string][]said // of tests that have not passed, in order
+	running map[string]int    // completed tests of running packages
+	said    map[string][]said // output of tests that have not passed, in order
 	passed  int               // packages
 	failed  []string          // packages
 }
@@ -99,10 +99,10 @@ func run(args []string, out io.Writer) (status int, err error) {
 	return 0, errors.Join(err, waited)
 }
 
-// environment adds to env that a program with the race detector ends when it ends, unless env says
-// anything of the detector. By default each waits a second, in which goroutines that are left could
-// still race (https://go.dev/doc/articles/race_detector), and tests start hundreds of programs. A
-// race that was seen is reported and makes the program fail all the same.
+// environment adds an option to env that makes programs with the race detector exit immediately,
+// unless env configures the detector. By default each waits a second, in which remaining goroutines
+// could still race (https://go.dev/doc/articles/race_detector), and tests start hundreds of
+// programs. A detected race is still reported and fails the program.
 func environment(env []string) []string {
 	if slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, "GORACE=") }) {
 		return env
@@ -110,7 +110,7 @@ func environment(env []string) []string {
 	return append(env, "GORACE=atexit_sleep_ms=0")
 }
 
-// read takes a line. What is no event is shown as it is.
+// read processes a line. A line that is not an event is printed unchanged.
 func (p *progress) read(line []byte) {
 	var e event
 	if err := json.Unmarshal(line, &e); err != nil || e.Action == "" {
@@ -142,7 +142,7 @@ func (p *progress) read(line []byte) {
 	}
 }
 
-// end tells of a package that has ended, and all that it has said where it failed.
+// end reports a completed package, with all its output if it failed.
 func (p *progress) end(e *event, ok bool) {
 	word := "ok  "
 	if !ok {
@@ -159,7 +159,7 @@ func (p *progress) end(e *event, ok bool) {
 	delete(p.said, e.Package)
 }
 
-// tell says what is under way.
+// tell reports the running packages.
 func (p *progress) tell() {
 	names := make([]string, 0, len(p.running))
 	for name, tests := range p.running {
@@ -173,7 +173,7 @@ func (p *progress) tell() {
 		time.Since(p.begun).Round(time.Second), p.passed+len(p.failed), strings.Join(names, ", "))
 }
 
-// finish sums up. What packages that never ended have said is shown, for they did not end well.
+// finish prints a summary, with the output of packages that never completed.
 func (p *progress) finish() {
 	for name := range p.running {
 		p.end(&event{Package: name}, false)
