@@ -10,13 +10,14 @@ import (
 	"signalbox/internal/script"
 )
 
-// Addresses, accounts and names of letters in Chinese, Japanese and Korean, which stand in
-// sentences without a key.
+// Addresses, account numbers and names in Chinese, Japanese and Korean text, found in sentences
+// without a key.
 
-// maxPlaceRun is how many characters of an address in Chinese or Japanese stand before its number.
+// maxPlaceRun is the maximum number of characters of a Chinese or Japanese address before its
+// number.
 const maxPlaceRun = 24
 
-// eastAddress reads an address of Chinese or Korean whose number is [i, end): 海淀区中关村大街27号, 강남구 역삼동
+// eastAddress reads a Chinese or Korean address whose number is [i, end): 海淀区中关村大街27号, 강남구 역삼동
 // 737번지.
 func (s *scanner) eastAddress(i, end int) int {
 	if i < 2*len("路") || end-i > 5 || s.text[i-1] < utf8.RuneSelf && s.text[i-1] != ' ' {
@@ -36,8 +37,8 @@ func (s *scanner) eastAddress(i, end int) int {
 	return s.add(StreetAddress, from, s.houseEnd(end), scoreCue)
 }
 
-// hanStreet returns where the address of Chinese begins that a house number at i ends: behind the
-// verb of its sentence, with the name of a town or a district in it. Else i.
+// hanStreet returns the start of the Chinese address before a house number at i: after the verb of
+// its sentence, and containing the name of a town or a district. Otherwise it returns i.
 func (s *scanner) hanStreet(i int) int {
 	from, districts := i, 0
 	for n := 0; n < maxPlaceRun && from > 0; n++ {
@@ -56,8 +57,8 @@ func (s *scanner) hanStreet(i int) int {
 	return from
 }
 
-// hangulStreet returns where the address of Korean begins that a house number at i ends: words that
-// end as the names of provinces, towns and districts do. Else i.
+// hangulStreet returns the start of the Korean address before a house number at i: words with the
+// endings of names of provinces, towns and districts. Otherwise it returns i.
 func (s *scanner) hangulStreet(i int) int {
 	from, words := i, 0
 	for end := i; words <= maxEntryWords+1; {
@@ -86,8 +87,8 @@ func (s *scanner) hangulStreet(i int) int {
 	return from
 }
 
-// houseEnd returns the end of what follows the first digits of a house number, which end at i: more
-// of them, and the words for houses, floors and flats.
+// houseEnd returns the end of the rest of a house number whose first digits end at i: further
+// digits, and the words for houses, floors and flats.
 func (s *scanner) houseEnd(i int) int {
 	for {
 		rest := s.text[i:]
@@ -112,13 +113,13 @@ func (s *scanner) houseEnd(i int) int {
 	}
 }
 
-// digitAt reports whether text begins with a digit, of full width or not.
+// digitAt reports whether text begins with an ASCII or full-width digit.
 func digitAt(text string) bool {
 	r, _ := utf8.DecodeRuneInString(text)
 	return r >= '0' && r <= '9' || isDigit(ascii(r))
 }
 
-// prefecture adds the address of Japanese that begins with the name of a prefecture, [i, end):
+// prefecture adds the Japanese address that begins with the name of a prefecture, [i, end):
 // 東京都渋谷区道玄坂1-2-3.
 func (s *scanner) prefecture(i, end int) {
 	at := end
@@ -141,8 +142,8 @@ func (s *scanner) prefecture(i, end int) {
 	})
 }
 
-// account reads the number of a bank account, the first digits of which are [i, first), directly
-// behind a word for it. It has no check digits that all banks share.
+// account reads a bank account number whose first digits are [i, first), directly after a word for
+// it. Banks have no common check digits.
 func (s *scanner) account(i, first int) int {
 	var buf [maxAccount + 1]byte
 	n, _, end := s.grouped(i, buf[:])
@@ -165,7 +166,7 @@ func (s *scanner) account(i, first int) int {
 	return 0
 }
 
-// isDay reports eight digits that are a year, a month and a day.
+// isDay reports whether eight digits are a year, a month and a day.
 func isDay(digits string) bool {
 	return len(digits) == len("20240101") && strings.Trim(digits, "0123456789") == "" && validYear(digits[:4]) &&
 		validDay(digits[6:], digits[4:6])
@@ -177,7 +178,7 @@ func endsWith[T string | []byte](text T, endings []string) bool {
 	})
 }
 
-// How many digits the number of an account has, and behind the name of a bank alone.
+// The number of digits of an account number, and of one after only the name of a bank.
 const (
 	minAccount  = 6
 	longAccount = 11
@@ -193,14 +194,14 @@ var (
 		"numer rachunku", "rekeningnummer", "hesap numaram", "hesap numarası", "номер счета", "номер счёта", "расчетный счет",
 	}
 	bankNames = []string{"银行", "銀行", "은행"}
-	// houseUnits are words behind the parts of a house number.
+	// houseUnits are words after the parts of a house number.
 	houseUnits = []string{
 		"丁目", "番地", "番", "号", "號", "弄", "栋", "棟", "幢", "座", "单元", "室", "楼", "樓", "层", "階", "번지", "번길", "동", "호", "층",
 	}
 )
 
-// behindName looks for the name that stands before the word at i, or in it, and reports whether the
-// word is one of those.
+// behindName looks for the name before the word at i, or in it, and reports whether the word is one
+// that names precede.
 func (s *scanner) behindName(i int, h herald) bool {
 	from := i
 	switch h.how {
@@ -221,8 +222,8 @@ func (s *scanner) behindName(i int, h herald) bool {
 	return true
 }
 
-// family returns where the name begins before the title at i, or before a word with which someone
-// tells who it is, or i.
+// family returns the start of the name before the title at i, or before a word with which people
+// introduce themselves; otherwise i.
 func (s *scanner) family(i int, h herald) int {
 	next, _ := utf8.DecodeRuneInString(s.text[i+len(h.word):])
 	if r, _ := utf8.DecodeRuneInString(h.word); script.IsHangul(r) {
@@ -251,11 +252,11 @@ func (s *scanner) family(i int, h herald) int {
 	return from + hanTitled(s.text[from:end], h.how, i-from)
 }
 
-// hanTitled returns where in a run of Han the name begins that ends it, or none.
+// hanTitled returns the start of the name at the end of a run of Han, or none.
 func hanTitled(name string, how announces, none int) int {
 	n := utf8.RuneCountInString(name)
 	_, whole := hanFamilies[name]
-	long := hanFamily(name) > len("王") || whole && n > 1 // a family name of Japan
+	long := hanFamily(name) > len("王") || whole && n > 1 // a Japanese family name
 	switch {
 	case !whole && endsIn(name, placeEnds):
 	case long && n <= 5, how == titles && (whole || n == 3 && hanFamily(name) > 0):
@@ -270,7 +271,7 @@ func hanTitled(name string, how announces, none int) int {
 	return none
 }
 
-// koreanFamily is family for Korean; next is what stands behind the word.
+// koreanFamily is family for Korean; next is the character after the word.
 func (s *scanner) koreanFamily(i int, h herald, next rune) int {
 	from := s.hangulBefore(i, h.word)
 	name := strings.TrimRight(s.text[from:i], " ")
@@ -293,15 +294,14 @@ func (s *scanner) koreanFamily(i int, h herald, next rune) int {
 	return from
 }
 
-// introduced reports whether the word before the name at i is that of a part of a company or of an
+// introduced reports whether the word before the name at i names a part of a company or of an
 // office.
 func (s *scanner) introduced(i int) bool {
 	before := strings.TrimRight(s.text[:i], " ")
 	return len(before) < i && endsWith(before, companyParts)
 }
 
-// givenName reports whether both syllables behind the family name of Korean are usual in given
-// names.
+// givenName reports whether both syllables after a Korean family name are common in given names.
 func givenName(name string) bool {
 	for _, r := range name[len("김"):] {
 		if !strings.ContainsRune(givenSyllables, r) {
@@ -311,8 +311,8 @@ func givenName(name string) bool {
 	return true
 }
 
-// signature adds the name of Chinese or Japanese that a letter ends with: alone in its line, before
-// nothing but ways to reach its writer, behind a line that ends as sentences and closings do.
+// signature adds the Chinese or Japanese name at the end of a letter: alone on its line, followed
+// only by contact details, and after a line that ends like a sentence or a closing.
 func (s *scanner) signature() {
 	end := len(strings.TrimRight(s.text, " \t\r\n　"))
 	for range maxContacts {
@@ -333,7 +333,7 @@ func (s *scanner) signature() {
 	}
 }
 
-// signed reports whether a line is a name of Chinese or Japanese and nothing else.
+// signed reports whether a line consists of a Chinese or Japanese name.
 func signed(line string) bool {
 	name := strings.Replace(strings.Replace(line, "　", "", 1), " ", "", 1)
 	n := utf8.RuneCountInString(name)
@@ -346,7 +346,7 @@ func signed(line string) bool {
 	return family == len("王") && n <= 3 || family > len("王") && n <= 5
 }
 
-// maxContacts is how many lines a signature has at most.
+// maxContacts is the maximum number of lines in a signature.
 const maxContacts = 5
 
 //nolint:gochecknoglobals // constant tables

@@ -11,30 +11,29 @@ const (
 	maxCard = 19
 )
 
-// pan is a card number as it is written: the digits, and how far they go at the end of each group.
+// pan is a card number in its written form: the digits, and the end of each group.
 type pan struct {
 	digits [maxCard]byte
 	ends   [maxCardGroups]struct{ n, end int }
 	groups int
-	over   bool // more digits are joined to it than a card and its code have
+	over   bool // more digits follow than a card number and its code have
 }
 
-// maxCardGroups is how many groups a card number has at most: 19 digits in fours.
+// maxCardGroups is the maximum number of groups in a card number: 19 digits in fours.
 const maxCardGroups = 5
 
-// maxCardCode is how many digits the code on the back of a card has at most. Behind the number they
-// are taken with it.
+// maxCardCode is the maximum length of a security code. After the number it belongs to the finding.
 const maxCardCode = 4
 
 // number returns the digits up to the end of a group.
 func (p *pan) number(group int) string { return string(p.digits[:p.ends[group].n]) }
 
-// end is where the last group ends.
+// end returns the end of the last group.
 func (p *pan) end() int { return p.ends[p.groups-1].end }
 
-// card reads a payment card number: one run of digits, or groups that begin with one of four.
-// Issuer prefix and length fit each other, and the check digit is right; or it is at least laid
-// out, or called, as one.
+// card reads a payment card number: one run of digits, or groups of which the first has four.
+// Issuer prefix and length must be consistent and the check digit correct; otherwise the number
+// must have the layout of a card number, or be announced as one.
 func (s *scanner) card(i, first int) int {
 	if n := first - i; n != 4 && n < minCard || n > maxCard || !s.opensCard(i, first) {
 		return 0
@@ -59,8 +58,8 @@ func (s *scanner) card(i, first int) int {
 	return 0
 }
 
-// opensCard reports whether a card number may begin with the group [i, first): no number is joined
-// to it, but one that was found, one of another form, or what no card begins with.
+// opensCard reports whether a card number may begin with the group [i, first): the preceding
+// number, if joined, is a finding of its own, has another form, or cannot begin a card number.
 func (s *scanner) opensCard(i, first int) bool {
 	switch s.byteAt(i - 1) {
 	case '.', '+', '-', '/':
@@ -97,8 +96,8 @@ func (s *scanner) readPAN(i int, p *pan) {
 	}
 }
 
-// otherBehindCard reports whether the group at i, behind n digits of a card, is something else: the
-// month and year that it is valid to, a date, a count.
+// otherBehindCard reports whether the group at i, after n digits of a card number, is something
+// else: an expiry date, a date, a count.
 func (s *scanner) otherBehindCard(i, n int) bool {
 	if n >= 15 {
 		return s.otherAt(i)
@@ -106,9 +105,9 @@ func (s *scanner) otherBehindCard(i, n int) bool {
 	return s.strange(s.groupEnd(i))
 }
 
-// suspectedCard reports whether what fails the check is meant as a card number all the same,
-// mistyped or made up: in the layout of a card, in prose or near a word for cards, or 13 to 19
-// digits directly behind such a word.
+// suspectedCard reports whether a number that fails the check is nevertheless meant as a card
+// number, mistyped or made up: it has the layout of one, in prose or near a word for cards, or has
+// 13 to 19 digits directly after such a word.
 func (s *scanner) suspectedCard(i int, p *pan) bool {
 	number := p.number(p.groups - 1)
 	if len(number) < minCard+1 || !s.standsAlone(i, p.end()) || uniformDigits(number) ||
@@ -121,8 +120,8 @@ func (s *scanner) suspectedCard(i int, p *pan) bool {
 	return p.laidOut() && (!s.lines.at(i) || s.cued(i, cueWidth, cardCues))
 }
 
-// laidOut reports the groups that cards are embossed in. Rows of years and of round numbers have
-// them as well.
+// laidOut reports whether the groups are those embossed on cards. Rows of years and of round
+// numbers, which have them too, are excluded.
 func (p *pan) laidOut() bool {
 	if p.digits[0] == '0' {
 		return false
@@ -140,8 +139,8 @@ func (p *pan) laidOut() bool {
 	return cardSizes(sizes[:p.groups]) && !years && !round
 }
 
-// cardSizes reports the sizes of groups that cards have, with or without a code behind: four fours,
-// or 4-6-5.
+// cardSizes reports whether the sizes of groups are those of cards, with or without a security
+// code: four fours, or 4-6-5.
 func cardSizes(sizes []int) bool {
 	switch len(sizes) {
 	case 3:
@@ -152,7 +151,7 @@ func cardSizes(sizes []int) bool {
 	return false
 }
 
-// standsAlone reports whether [i, end) is all of a number, and no account number: no group of
+// standsAlone reports whether [i, end) is a complete number and not an account number: no group of
 // digits, or of letters and digits, is joined to it.
 func (s *scanner) standsAlone(i, end int) bool {
 	if s.wordAfter(end) || s.byteAt(end) == '/' && isDigit(s.byteAt(end+1)) || s.torn(i, end) {
@@ -161,18 +160,18 @@ func (s *scanner) standsAlone(i, end int) bool {
 	return !s.joinsBack(i) || !s.codeBehind(i-1)
 }
 
-// codeBehind reports whether the word that ends at i has letters beside its digits.
+// codeBehind reports whether the word that ends at i contains letters as well as digits.
 func (s *scanner) codeBehind(i int) bool {
 	from, _ := s.tokenAt(i - 1)
 	return hasLetter(s.text[from:i])
 }
 
-// runGroups is how many groups of a long run are judged at once: 16 cards.
+// runGroups is the number of groups of a long run that are judged together: 16 cards.
 const runGroups = 64
 
-// cardRun reads several cards in one line, or one with a number beside it that could be a part of
-// another: groups of four digits of which every four are a card. A row of numbers of four digits
-// seldom has a valid one in the right place.
+// cardRun reads several card numbers in one line, or one next to a number that could be a part of
+// another: groups of four digits of which every four are a card number. A row of four-digit numbers
+// rarely contains a valid one at the right position.
 func (s *scanner) cardRun(i int) int {
 	var ends [runGroups]int
 	groups := s.fours(i, &ends)
@@ -208,8 +207,8 @@ func (s *scanner) cardRun(i int) int {
 	return ends[groups-1]
 }
 
-// runGoesOn reports whether a run of so many groups ends, at end, within a number. What has another
-// size than the groups of a card, and stands behind a whole one, is another number.
+// runGoesOn reports whether a run of groups that ends at end is cut within a number. A group of
+// another size after a complete card number is a separate number.
 func (s *scanner) runGoesOn(end, groups int) bool {
 	if groups == runGroups || !s.joinsOn(end) {
 		return false
@@ -217,7 +216,7 @@ func (s *scanner) runGoesOn(end, groups int) bool {
 	return s.text[end] != ' ' || groups%4 > 0 && !s.otherAt(end+1)
 }
 
-// groupStart is where group g of a run that begins at i begins.
+// groupStart returns the start of group g of a run that begins at i.
 func groupStart(i int, ends []int, g int) int {
 	if g == 0 {
 		return i
@@ -225,7 +224,7 @@ func groupStart(i int, ends []int, g int) int {
 	return ends[g-1] + 1
 }
 
-// fours notes the ends of the groups of four digits that begin at i and returns their number.
+// fours records the ends of the groups of four digits that begin at i and returns their number.
 func (s *scanner) fours(i int, ends *[runGroups]int) (groups int) {
 	for groups < len(ends) {
 		end := s.groupEnd(i)
@@ -242,8 +241,8 @@ func (s *scanner) fours(i int, ends *[runGroups]int) (groups int) {
 	return groups
 }
 
-// cardsIn reports whether the fours of groups that begin at i are cards: the first and at least
-// half of them. In a machine's line it takes all of them, or a word for cards.
+// cardsIn reports whether the fours of groups that begin at i are card numbers: the first and at
+// least half of them. In machine text all must be, or a word for cards must precede.
 func (s *scanner) cardsIn(i int, ends []int, cued bool) bool {
 	cards, valid := len(ends)/4, 0
 	for c := range cards {
@@ -256,7 +255,7 @@ func (s *scanner) cardsIn(i int, ends []int, cued bool) bool {
 	return valid == cards || 2*valid >= cards && (cued || !s.lines.at(i))
 }
 
-// validFour reports whether the four groups of four digits in [from, to) are a card's.
+// validFour reports whether the four groups of four digits in [from, to) are a valid card number.
 func (s *scanner) validFour(from, to int) bool {
 	var digits [16]byte
 	n := 0
@@ -270,8 +269,8 @@ func (s *scanner) validFour(from, to int) bool {
 	return n == len(digits) && !uniformDigits(number) && luhn(number) && issued(number)
 }
 
-// isCard judges the number at [i, end). One number in ten passes Luhn, so what no network issues,
-// and what is short and in one piece, needs a word that names it.
+// isCard judges the number at [i, end). One number in ten passes Luhn, so numbers that no network
+// issues, and short ones in one piece, require a word that names them.
 func (s *scanner) isCard(number string, i, end int, grouped bool) bool {
 	if s.wordAfter(end) || number[0] == '0' || uniformDigits(number) || !luhn(number) {
 		return false
@@ -310,10 +309,10 @@ func luhn(digits string) bool {
 	return sum%10 == 0
 }
 
-// issuer is a range of the first digits of card numbers and the lengths in it.
+// issuer is a range of the first digits of card numbers with the permitted lengths.
 type issuer struct {
-	low, high string // of one length
-	min, max  int    // digits of the whole number
+	low, high string // both of the same length
+	min, max  int    // number of digits in the whole number
 }
 
 // issuers are the ranges that the networks publish for merchants (Visa, Mastercard, American

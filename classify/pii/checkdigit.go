@@ -2,11 +2,12 @@ package pii
 
 import "strings"
 
-// The check digits of the numbers in national.go, over what a layout has left of a number: digits
-// and capitals. Each is that of the authority that issues the number.
+// The check digits of the numbers in national.go. The input is the digits and capitals of a number
+// in its layout. Each algorithm is that of the authority that issues the number.
 
-// weighed adds up the characters of s, each times its weight: a digit, or A for 10 and so on. A
-// letter of s counts as far as it lies behind '0' in ASCII, as in the numbers of Brazil's companies.
+// weighed returns the weighted sum of the characters of s. A weight is a digit, or A for 10 and so
+// on. The value of a letter in s is its distance from '0' in ASCII, as in the numbers of Brazil's
+// companies.
 func weighed(s, weights string) int {
 	sum := 0
 	for i := range len(weights) {
@@ -15,7 +16,7 @@ func weighed(s, weights string) int {
 	return sum
 }
 
-// value36 is what a digit or a capital stands for: A is 10.
+// value36 returns the value of a digit or a capital: A is 10.
 func value36(b byte) int {
 	if isDigit(b) {
 		return int(b - '0')
@@ -23,25 +24,28 @@ func value36(b byte) int {
 	return int(b-'A') + 10
 }
 
-// checked makes a check of the digit behind those that are weighed: it brings the sum to 0.
+// checked returns a check of the digit after those that are weighted, which makes the sum 0 modulo
+// mod.
 func checked(weights string, mod int) func(string) bool {
 	return func(s string) bool {
 		return (weighed(s, weights)+int(s[len(weights)]-'0'))%mod == 0
 	}
 }
 
-// equals makes a check of the digit behind those that are weighed: it is the rest of their sum by
-// 11, 0 for 10.
+// equals returns a check of the digit after those that are weighted: it is the remainder of their
+// sum modulo 11, 0 for 10.
 func equals(weights string) func(string) bool {
 	return func(s string) bool { return weighed(s, weights)%11%10 == int(s[len(weights)]-'0') }
 }
 
-// lookedUp makes a check of the digit behind those that are weighed: that of list at their rest by 11.
+// lookedUp returns a check of the digit after those that are weighted: the element of list at the
+// remainder of their sum modulo 11.
 func lookedUp(weights, list string) func(string) bool {
 	return func(s string) bool { return list[weighed(s, weights)%11] == s[len(weights)] }
 }
 
-// rests makes a check of two digits or of one, as in Brazil: 11 less the rest, 0 for 10 and 11.
+// rests returns a check of one or two digits, as in Brazil: 11 minus the remainder, 0 for 10 and
+// 11.
 func rests(weights ...string) func(string) bool {
 	return func(s string) bool {
 		for _, w := range weights {
@@ -53,19 +57,20 @@ func rests(weights ...string) func(string) bool {
 	}
 }
 
-// elevens makes a check of one digit: 11 less the rest, of which the last digit counts.
+// elevens returns a check of one digit: the last digit of 11 minus the remainder.
 func elevens(weights string) func(string) bool {
 	return func(s string) bool {
 		return (11-weighed(s, weights)%11)%10 == int(s[len(weights)]-'0')
 	}
 }
 
-// sums makes a check of a sum over all of a number.
+// sums returns a check that the weighted sum of the whole number is 0 modulo mod.
 func sums(weights string, mod int) func(string) bool {
 	return func(s string) bool { return weighed(s, weights)%mod == 0 }
 }
 
-// letter makes a check of the last letter of a number: the one of list that the digits lead to.
+// letter returns a check of the last letter of a number: the element of list at the remainder of
+// its digits.
 func letter(list string) func(string) bool {
 	return func(s string) bool {
 		last := len(s) - 1
@@ -73,7 +78,7 @@ func letter(list string) func(string) bool {
 	}
 }
 
-// both makes a check of several.
+// both returns a check that all checks pass.
 func both(checks ...func(string) bool) func(string) bool {
 	return func(s string) bool {
 		for _, ok := range checks {
@@ -85,7 +90,7 @@ func both(checks ...func(string) bool) func(string) bool {
 	}
 }
 
-// remainder divides the digits of s, as a number.
+// remainder returns the digits of s, as a number, modulo by.
 func remainder(s string, by int) int {
 	n := 0
 	for i := range len(s) {
@@ -94,8 +99,9 @@ func remainder(s string, by int) int {
 	return n
 }
 
-// bornAt makes a check of a date of birth, two digits of year, month and day in the order that is
-// given: "ymd" or "dmy". more is what may be added to day or month for a sex or a century.
+// bornAt returns a check of a date of birth with two digits each for year, month and day in the
+// given order: "ymd" or "dmy". more is what may be added to day or month for the sex or the
+// century.
 func bornAt(from int, order string, more ...int) func(string) bool {
 	at := func(s string, unit byte) string {
 		k := from + 2*strings.IndexByte(order, unit)
@@ -117,14 +123,14 @@ func bornAt(from int, order string, more ...int) func(string) bool {
 
 func dayOf(day, month int) bool { return day >= 1 && day <= 31 && month >= 1 && month <= 12 }
 
-// bornIn makes a check of a date of birth with four digits of the year.
+// bornIn returns a check of a date of birth with a four-digit year.
 func bornIn(from int) func(string) bool {
 	return func(s string) bool {
 		return validYear(s[from:from+4]) && bornAt(from+2, "ymd")(s)
 	}
 }
 
-// hybrid checks the last digit of ISO 7064, MOD 11,10.
+// hybrid checks the last digit according to ISO 7064, MOD 11,10.
 func hybrid(s string) bool {
 	p := 10
 	for i := range len(s) - 1 {
@@ -137,7 +143,7 @@ func hybrid(s string) bool {
 	return (p+int(s[len(s)-1]-'0'))%10 == 1
 }
 
-// german checks a number for taxes: one digit of the first ten stands twice or three times.
+// german checks a tax number: exactly one digit occurs two or three times among the first ten.
 func german(s string) bool {
 	most := 0
 	for d := '0'; d <= '9'; d++ {
@@ -146,7 +152,7 @@ func german(s string) bool {
 	return s[0] != '0' && (most == 2 || most == 3) && hybrid(s)
 }
 
-// chinese checks the last character of ISO 7064, MOD 11-2, an X for 10, and the province.
+// chinese checks the last character according to ISO 7064, MOD 11-2, X for 10, and the province.
 func chinese(s string) bool {
 	last := value36(s[17])
 	if s[17] == 'X' {
@@ -177,9 +183,10 @@ func verhoeff(s string) bool {
 	return c == 0
 }
 
-// italian checks the last letter of a codice fiscale: characters at odd places count by a table.
+// italian checks the last letter of a codice fiscale: characters at odd positions are weighted by a
+// table.
 func italian(s string) bool {
-	const odd = "BAKPLCQDREVOSFTGUHMINJWZYX" // by the letter, and of digits as of A to J
+	const odd = "BAKPLCQDREVOSFTGUHMINJWZYX" // by letter; digits have the values of A to J
 	sum := 0
 	for i := range 15 {
 		v := int(s[i] - 'A')
@@ -194,13 +201,14 @@ func italian(s string) bool {
 	return strings.IndexByte("ABCDEHLMPRST", s[8]) >= 0 && int(s[15]-'A') == sum%26
 }
 
-// french checks the key of a number of the social security, 97 less the rest. Corsica has a letter.
+// french checks the key of a social security number, 97 minus the remainder. Numbers of Corsica
+// contain a letter.
 func french(s string) bool {
 	n := strings.Replace(strings.Replace(s, "2A", "19", 1), "2B", "18", 1)
 	return (s[0] == '1' || s[0] == '2') && len(n) == 15 && 97-remainder(n[:13], 97) == toInt(n[13:])
 }
 
-// pension checks a German number of the pension insurance: its letter counts as two digits.
+// pension checks a German pension insurance number: its letter counts as two digits.
 func pension(s string) bool {
 	v := value36(s[8]) - 9
 	digits := s[:8] + string([]byte{byte('0' + v/10), byte('0' + v%10)}) + s[9:]
@@ -212,14 +220,14 @@ func pension(s string) bool {
 	return sum%10 == int(digits[12]-'0')
 }
 
-// turkish checks the two last digits of a number of a citizen.
+// turkish checks the last two digits of a citizen number.
 func turkish(s string) bool {
 	odd, sum := weighed(s, "101010101"), weighed(s, "1111111111")
 	even := weighed(s, "010101010")
 	return s[0] != '0' && ((odd*7-even)%10+10)%10 == int(s[9]-'0') && sum%10 == int(s[10]-'0')
 }
 
-// turkishTax checks the last digit of a Turkish number for taxes.
+// turkishTax checks the last digit of a Turkish tax number.
 func turkishTax(s string) bool {
 	sum := 0
 	for i := range 9 {
@@ -230,7 +238,7 @@ func turkishTax(s string) bool {
 	return (10-sum%10)%10 == int(s[9]-'0')
 }
 
-// twice makes a check of a digit that is weighed again where the rest is 10.
+// twice returns a check of a digit that is computed with the second weights if the remainder is 10.
 func twice(first, second string) func(string) bool {
 	return func(s string) bool {
 		rest := weighed(s, first) % 11
@@ -241,13 +249,14 @@ func twice(first, second string) func(string) bool {
 	}
 }
 
-// belgian checks the two last digits, 97 less the rest; a 2 is put before it since 2000.
+// belgian checks the last two digits, 97 minus the remainder; for births from 2000 a 2 is
+// prepended.
 func belgian(s string) bool {
 	key := toInt(s[9:])
 	return 97-remainder(s[:9], 97) == key || 97-remainder("2"+s[:9], 97) == key
 }
 
-// singaporean checks the last letter, by the series.
+// singaporean checks the last letter, which depends on the series.
 func singaporean(s string) bool {
 	sum, list := weighed(s[1:], "2765432"), "JZIHGFEDCBA"
 	switch s[0] {
@@ -266,9 +275,9 @@ func singaporean(s string) bool {
 	return list[sum%11] == s[8]
 }
 
-// hongkong checks the digit in parentheses; a letter counts from 10 on.
+// hongkong checks the digit in parentheses; letters have values from 10.
 func hongkong(s string) bool {
-	sum := 36 * 9 // of the space before a single letter
+	sum := 36 * 9 // for the space before a single letter
 	if len(s) == 9 {
 		sum, s = value36(s[0])*9, s[1:]
 	}
@@ -276,13 +285,13 @@ func hongkong(s string) bool {
 	return sum%11 == 0
 }
 
-// taiwanese checks the last digit; the letter stands for two.
+// taiwanese checks the last digit; the letter represents two digits.
 func taiwanese(s string) bool {
 	n := strings.IndexByte("ABCDEFGHJKLMNPQRSTUVXYWZIO", s[0]) + 10
 	return (n/10+n%10*9+weighed(s[1:], "876543211"))%10 == 0
 }
 
-// mexican checks the last digit of a CURP; Ñ has a place between N and O.
+// mexican checks the last digit of a CURP; Ñ is between N and O.
 func mexican(s string) bool {
 	sum := 0
 	for i := range 17 {
@@ -304,7 +313,7 @@ func chilean(s string) bool {
 	return "0123456789K0"[11-sum%11] == s[last]
 }
 
-// irish checks the letter behind seven digits; one more letter may follow.
+// irish checks the letter after seven digits; one more letter may follow.
 func irish(s string) bool {
 	sum := weighed(s, "8765432")
 	if len(s) > 8 && s[8] != 'W' {
@@ -313,8 +322,9 @@ func irish(s string) bool {
 	return "WABCDEFGHIJKLMNOPQRSTUV"[sum%23] == s[7]
 }
 
-// russian checks the two last digits of a number of the pension insurance.
+// russian checks the last two digits of a pension insurance number.
 func russian(s string) bool { return weighed(s, "987654321")%101%100 == toInt(s[9:]) }
 
-// uncontrolled is for numbers that have no check digit, or none that is published.
+// uncontrolled accepts every number. It is for numbers without a check digit, or without a
+// published one.
 func uncontrolled(string) bool { return true }

@@ -29,16 +29,15 @@ var commons = func() map[string]map[string]struct{} {
 	return m
 }()
 
-// The least probabilities of a word without capitals. Set by hand on some forty sentences of chats:
-// names that people write so had .6 and more, most of them .97, and words that are none .5 to .6;
-// those of the list up to .8.
+// The minimum probabilities of names in lower case. Set by hand on some forty chat sentences: names
+// written so had at least .6, most of them .97; other words .5 to .6; those of the list up to .8.
 const (
 	lowerName  = 0.6
 	lowerGiven = 0.95
 )
 
-// common reports whether what the model takes for a name is a word, or words, that everybody uses:
-// the, universe, HR. A key or a title that announces a name is not asked here.
+// common reports whether a name found by the model is only a common word or words: the, universe,
+// HR. It is not applied after a key or a title that announces a name.
 func common(p *Span, value string) bool {
 	for _, kind := range [...]string{"abbreviation", "german", "label"} {
 		if _, ok := commons[kind][value]; ok {
@@ -71,14 +70,14 @@ func common(p *Span, value string) bool {
 	return words == 1 && (p.Score < lowerName || noun && p.Score < lowerGiven)
 }
 
-// inflected reports a word of Turkish with an ending that no name has, or an article of Romance
-// languages that the next word has elided: dell', sull'.
+// inflected reports a Turkish word with an ending that no name has, or an article of Romance
+// languages elided before the next word: dell', sull'.
 func inflected(word string) bool {
 	switch word {
 	case "dell", "sull", "nell", "dall", "coll", "all", "quell", "bell", "un", "qu", "lorsqu", "jusqu":
 		return true
 	}
-	const least = 7 // letters with the ending
+	const least = 7 // minimum length with the ending
 	if utf8.RuneCountInString(word) < least {
 		return false
 	}
@@ -104,7 +103,7 @@ var greets = newWordIndex("hallo hello grüezi servus moin grüß buongiorno buo
 	"sayın szanowny " +
 	"szanowna witam cześć beste geachte hoi hej hejsan dear guten lieber liebe sehr")
 
-// lowerCase reports whether a value has letters that could be capitals, and none that are.
+// lowerCase reports whether a value has letters with case, all of them in lower case.
 func lowerCase(value string) bool {
 	lower := false
 	for _, c := range value {

@@ -5,10 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// Addresses of the continent have the number behind the street, and the postcode before the town.
+// In continental European addresses the number follows the street, and the postcode precedes the
+// town.
 
-// continental reads an address whose house number is [i, first): behind the word of a street of
-// German or Dutch, or before a postcode and a town.
+// continental reads an address whose house number is [i, first): after a German or Dutch word for a
+// street, or before a postcode and a town.
 func (s *scanner) continental(i, first int) int {
 	last := s.byteAt(i - 2)
 	if first-i > 4 || s.byteAt(i-1) != ' ' || s.text[i] == '0' ||
@@ -30,8 +31,8 @@ func (s *scanner) continental(i, first int) int {
 	return s.add(StreetAddress, from, town, scoreCue)
 }
 
-// houseNumberEnd returns the end of what belongs to a house number whose first digits end at i:
-// 12a, 123/4/5, 7-9.
+// houseNumberEnd returns the end of the rest of a house number whose first digits end at i: 12a,
+// 123/4/5, 7-9.
 func (s *scanner) houseNumberEnd(i int) int {
 	for {
 		if isLetter(s.byteAt(i)) && !s.wordAfter(i+1) {
@@ -44,7 +45,7 @@ func (s *scanner) houseNumberEnd(i int) int {
 	}
 }
 
-// townAfter returns the end of ", 50667 Köln" behind i, or i. A year or a count is no postcode.
+// townAfter returns the end of ", 50667 Köln" after i, or i. A year or a count is not a postcode.
 func (s *scanner) townAfter(i int) int { return s.town(i, false) }
 
 // town is townAfter; marked says that a round number is a postcode, too. In a line of its own
@@ -105,8 +106,8 @@ func (s *scanner) postcodeEnd(i int) int {
 	return end
 }
 
-// isPostcode reports five digits that are no round number, or four that are no year; behind the
-// mark of a country any.
+// isPostcode reports five digits that are not a round number, or four that are not a year; with a
+// country prefix any.
 func isPostcode(digits string, marked bool) bool {
 	switch len(digits) {
 	case len("00-000"), len("0000 AA"), len("0000-000"), len("00000-000"):
@@ -119,7 +120,7 @@ func isPostcode(digits string, marked bool) bool {
 	return false
 }
 
-// germanStreet returns where the name of a street begins that ends at i in a word for streets. Else
+// germanStreet returns the start of the street name that ends at i in a word for streets; otherwise
 // i.
 func (s *scanner) germanStreet(i int) int {
 	end := i
@@ -151,8 +152,8 @@ func (s *scanner) germanStreet(i int) int {
 	return i
 }
 
-// streetName returns where the words begin that end at i and may name a street: with a capital, or
-// small ones between such. Else i.
+// streetName returns the start of the words that end at i and may name a street: capitalised, or
+// lower-case words between capitalised ones; otherwise i.
 func (s *scanner) streetName(i int) int {
 	from := i
 	for end, n := i, 0; n < maxStreet; n++ {
@@ -177,7 +178,7 @@ func (s *scanner) streetName(i int) int {
 	return from
 }
 
-// postcodeBefore adds the postcode that stands before the town at i.
+// postcodeBefore adds the postcode before the town at i.
 func (r *reader) postcodeBefore(i int) {
 	s := scanner{text: r.text}
 	if s.byteAt(i-1) != ' ' {
@@ -203,23 +204,23 @@ func (r *reader) postcodeBefore(i int) {
 	}
 }
 
-// lineOfCode reports whether the line around i is a machine's.
+// lineOfCode reports whether the line around i is machine text.
 func (s *scanner) lineOfCode(i int) bool { return (&judge{text: s.text}).at(i) }
 
-// maxPostcode is how many digits the postcodes before towns have at most.
+// maxPostcode is the maximum number of digits in postcodes before towns.
 const maxPostcode = 5
 
 //nolint:gochecknoglobals // constant tables
 var (
 	betweenStreet = wordSet("der dem den die am an im in zum zur auf du de la le des del da do van het")
 	betweenTown   = wordSet("in nach aus bei à en a w te i em")
-	// labels are words of English behind which a number says which one is meant.
+	// labels are English words that a number identifying one of several things follows.
 	labels = wordSet("Table Figure Fig Section Chapter Appendix Volume Page Line Row Column Step Version Release " +
 		"Build Server Port Example Question Answer Note Level Day Week Error Warning Code Item Lot Ref Pos Art No Nr " +
 		"Unit Part Block Batch Job Task Test Case Phase Class Grade Group Room Slot Index Frame Thread Worker Node Module " +
 		"Modul Annex Anexo Annexe Anhang Anlage Allegato Bijlage Załącznik Kapitel Chapitre Capítulo Capitolo " +
 		"Hoofdstuk Rozdział Article Artikel Artículo Articolo Artigo Tabelle Tableau Tabla Tabella Tabela Abbildung")
-	// counted are what numbers before them count.
+	// counted are words for things that a number before them counts.
 	counted = wordSet("Euro EUR CHF USD Franken Mark Dollar Stück Einwohner Menschen Mitarbeiter Besucher " +
 		"Zeichen Wörter " +
 		"Kilometer Meter Tonnen Teilnehmer Personen Seiten Euros Zuschauer Kunden Studenten Schüler Soldaten " +

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// courtesy reads the name at i behind a title in the case that sentences write it in: mevrouw De
-// Vries, de heer van den Berg, dott.ssa Elisa Fontana. addressed reads those behind titles of the
+// courtesy reads the name at i after a title written with the case used within sentences: mevrouw
+// De Vries, de heer van den Berg, dott.ssa Elisa Fontana. addressed reads those after titles of the
 // gazetteer.
 func (s *scanner) courtesy(i int) int {
 	if s.byteAt(i-1) != ' ' || !s.maybeCourtesy(i-1) {
@@ -42,8 +42,8 @@ func (s *scanner) courtesy(i int) int {
 	return end
 }
 
-// maybeCourtesy reports whether the word that ends at i may be a title or a small word of names, by
-// its first and last letter.
+// maybeCourtesy reports whether the word that ends at i may be a title or a name particle, by its
+// first and last letter.
 func (s *scanner) maybeCourtesy(i int) bool {
 	end := i
 	if s.byteAt(end-1) == '.' {
@@ -58,8 +58,7 @@ func (s *scanner) maybeCourtesy(i int) bool {
 	return start < end && courtesyPairs[s.text[start]&31][s.text[end-1]&31]
 }
 
-// particlesBefore returns where the small words begin that belong to the surname at i: van den
-// Berg.
+// particlesBefore returns the start of the particles that belong to the surname at i: van den Berg.
 func (s *scanner) particlesBefore(i int) int {
 	for range maxName {
 		if s.byteAt(i-1) != ' ' {
@@ -76,7 +75,8 @@ func (s *scanner) particlesBefore(i int) int {
 
 func isParticle(word string) bool { _, ok := particlesOfNames[word]; return ok }
 
-// capitalBefore reports whether the word before i has a capital, and is no title or address itself.
+// capitalBefore reports whether the word before i is capitalised, and neither a title nor an
+// address itself.
 func (s *scanner) capitalBefore(i int) bool {
 	if s.byteAt(i-1) != ' ' {
 		return false
@@ -86,12 +86,11 @@ func (s *scanner) capitalBefore(i int) bool {
 	return start < i-1 && s.capitalAt(start) && !calls || isDigit(s.byteAt(i-2))
 }
 
-// courteous returns the end of the name at i behind a title, or 0; its small words begin at from.
-// In German nouns have capitals as well, so that more words than one are taken only where nothing
-// else follows them.
+// courteous returns the end of the name at i after a title, or 0; its particles begin at from. In
+// German nouns are capitalised too, so several words are only taken if nothing else follows them.
 func (s *scanner) courteous(from, i int, kind courtesyKind) int {
 	end, last, words := i, 0, 0
-	var office bool // stands first: Pani Doktor Kowalska, señor Presidente del Gobierno
+	var office bool // comes first: Pani Doktor Kowalska, señor Presidente del Gobierno
 	for at := i; words <= maxName; {
 		next := s.nameEnd(at)
 		word := s.text[at:next]
@@ -127,13 +126,13 @@ func (s *scanner) courteous(from, i int, kind courtesyKind) int {
 
 func isOffice(word string) bool { _, ok := offices[fold(word)]; return ok }
 
-// isFunction reports whether a word with a capital joins sentences where it has none: van der Meer.
+// isFunction reports whether a capitalised word is a function word in lower case: van der Meer.
 func isFunction(word string) bool {
 	_, joins := commons["function"][fold(word)]
 	return joins && utf8.RuneCountInString(word) > 2
 }
 
-// namesSomeone reports whether a word may be one of a name behind a title.
+// namesSomeone reports whether a word may be part of a name after a title.
 func (*scanner) namesSomeone(word string) bool {
 	if word == "" || !signsWith(word, 1) {
 		return false
@@ -143,16 +142,16 @@ func (*scanner) namesSomeone(word string) bool {
 	return !day && !noun && utf8.RuneCountInString(word) > 1
 }
 
-// maxCourtesy is as long as the longest of courtesies, in bytes.
+// maxCourtesy is the length of the longest of courtesies, in bytes.
 const maxCourtesy = 12
 
-// courtesyKind says how a title is written and what stands around it.
+// courtesyKind is how a title is written and what may precede it.
 type courtesyKind uint8
 
 const (
 	isCourtesy   courtesyKind = 1 << iota
 	onlyCapital               // in lower case it is another word
-	afterStreet               // behind a word with a capital it is the type of a street
+	afterStreet               // after a capitalised word it is the type of a street
 	nounsCapital              // of a language whose nouns have capitals
 	withDot                   // without a dot it is another word
 )
@@ -181,8 +180,8 @@ var (
 		}
 		return m
 	}()
-	// courtesyPairs is a filter in front of courtesies and particlesOfNames, by the low bits of
-	// the first and the last byte.
+	// courtesyPairs is a fast filter for courtesies and particlesOfNames, by the low bits of the
+	// first and the last byte.
 	courtesyPairs = func() (t [32][32]bool) {
 		for w := range courtesies {
 			t[w[0]&31][w[len(w)-1]&31] = true
@@ -193,7 +192,7 @@ var (
 		return t
 	}()
 	particlesOfNames = wordSet("van von de der den del della di da do dos du ten ter la le el al bin zu zur")
-	// offices are what the holder of one is called behind a title: Madame la Directrice.
+	// offices are words for the holder of an office after a title: Madame la Directrice.
 	offices = wordSet("maire ministre directeur directrice président présidente juge préfet préfète ambassadeur " +
 		"inspecteur procureur proviseur recteur commissaire gérant gérante client cliente director directora presidente " +
 		"presidenta ministro ministra juez jueza alcalde alcaldesa rector rectora gerente cónsul embajador profesor " +
@@ -201,7 +200,7 @@ var (
 		"dyrektorko dyrektorka minister prezydent burmistrz sędzia redaktor profesor doktor kierownik oberbürgermeister " +
 		"bürgermeister bundeskanzler bundeskanzlerin bundespräsident bundespräsidentin ministerin staatsanwalt " +
 		"burgemeester directeur voorzitter rechter notaris wethouder")
-	// beforeTitle are words with a capital before a title.
+	// beforeTitle are capitalised words before a title.
 	beforeTitle = wordSet("dear prof professor herr herrn frau kollege kollegin lieber liebe sehr geehrter geehrte " +
 		"cher chère estimado estimada hi hello von bei an mit für und and by from patient with see ask von")
 )

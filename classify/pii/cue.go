@@ -7,15 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// cueWidth is how far before a value a word may stand that says what it is, in bytes: room for a
-// name between the two ("call Anna Maria Lindgren at ...").
+// cueWidth is the maximum distance between a value and a word before it that names it, in bytes:
+// enough for a name between the two ("call Anna Maria Lindgren at ...").
 const cueWidth = 44
 
-// cues are lower-case words or phrases. A cue that begins with a letter must begin a word.
+// cues are lower-case words or phrases. A cue that begins with a letter must be at the start of a
+// word.
 type cues []string
 
-// before returns the text before i in lower case, back to the end of the sentence before, at most
-// width bytes. buf holds it.
+// before returns the text before i in lower case, back to the end of the previous sentence, at most
+// width bytes. It is stored in buf.
 func (s *scanner) before(i, width int, buf *[cueWidth]byte) []byte {
 	from := max(0, i-min(width, cueWidth))
 	if cut := strings.LastIndexAny(s.text[from:i], "\n?!;"); cut >= 0 {
@@ -30,7 +31,7 @@ func (s *scanner) before(i, width int, buf *[cueWidth]byte) []byte {
 	return b
 }
 
-// cued reports whether one of the cues stands within width bytes before i.
+// cued reports whether one of the cues occurs within width bytes before i.
 func (s *scanner) cued(i, width int, words cues) bool {
 	var buf [cueWidth]byte
 	window := s.before(i, width, &buf)
@@ -54,7 +55,7 @@ func hasCue(window []byte, w string) bool {
 	}
 }
 
-// direct names a list of cues that stand directly before a value.
+// direct is a list of cues that directly precede a value.
 type direct uint8
 
 const (
@@ -98,7 +99,7 @@ var (
 		}
 		return m
 	}()
-	// lastPairs is a filter in front of lastWords, by the low bits of a word's first and last byte.
+	// lastPairs is a fast filter for lastWords, by the low bits of a word's first and last byte.
 	lastPairs = func() (t [32][32]bool) {
 		for w := range lastWords {
 			if w != "" {
@@ -113,10 +114,11 @@ var (
 	}
 )
 
-// filler marks, in lastWords, a word that may stand between a cue and its value.
+// filler marks, in lastWords, a word that may be between a cue and its value.
 const filler = 1 << 15
 
-// lastWord returns the start of the last word of b: of letters and bytes of other scripts.
+// lastWord returns the start of the last word of b, which consists of letters and bytes of other
+// scripts.
 func lastWord(b []byte) int {
 	k := len(b)
 	for k > 0 && (isLetter(b[k-1]) || b[k-1] >= utf8.RuneSelf) {
@@ -125,11 +127,11 @@ func lastWord(b []byte) int {
 	return k
 }
 
-// between is what may separate a cue and its value besides fillers.
+// between is what may separate a cue and its value in addition to fillers.
 const between = " \t:=#-('\"."
 
-// cuedBy reports whether one of the cues of a list stands directly before i, but for fillers,
-// spaces, colons and the like.
+// cuedBy reports whether one of the cues of a list directly precedes i, ignoring fillers, spaces,
+// colons and the like.
 func (s *scanner) cuedBy(i int, list direct) bool {
 	if s.nearAt != i+1 {
 		s.nearAt, s.near = i+1, s.nearLists(i)
@@ -156,7 +158,7 @@ func (s *scanner) cuedBy(i int, list direct) bool {
 	}
 }
 
-// nearLists returns, as bits, the lists of which a cue may stand directly before i.
+// nearLists returns, as bits, the lists that may have a cue directly before i.
 func (s *scanner) nearLists(i int) uint16 {
 	var lists uint16
 	for range 3 {
@@ -175,7 +177,7 @@ func (s *scanner) nearLists(i int) uint16 {
 		word := s.text[start:end]
 		found := listsOf(word)
 		if found == 0 && word[0] >= utf8.RuneSelf {
-			// In scripts without spaces a cue ends a longer run.
+			// In scripts without spaces a cue may end a longer run.
 			return lists | 1<<numDirect - 1
 		}
 		if lists |= found; found&filler == 0 {
@@ -186,7 +188,7 @@ func (s *scanner) nearLists(i int) uint16 {
 	return lists
 }
 
-// listsOf looks a word of at most cueWidth bytes up in lastWords, in lower case.
+// listsOf looks up a word of at most cueWidth bytes, in lower case, in lastWords.
 func listsOf(word string) uint16 {
 	if !lastPairs[word[0]&31][word[len(word)-1]&31] {
 		return 0
@@ -201,7 +203,7 @@ func listsOf(word string) uint16 {
 	return lastWords[string(b)]
 }
 
-// trimFiller removes a word that may stand between a cue and its value.
+// trimFiller removes a filler between a cue and its value.
 func trimFiller(b []byte) []byte {
 	for _, w := range fillers {
 		if k := len(b) - len(w); k >= 0 && string(b[k:]) == w {

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// date reads a date or a date with a time whose first digits are [i, first).
+// date reads a date, optionally with a time, whose first digits are [i, first).
 func (s *scanner) date(i, first int) int {
 	if b := s.byteAt(i - 1); b == '.' || b == '-' || b == '/' || b == '$' || b == '#' {
 		return 0
@@ -23,8 +23,8 @@ func (s *scanner) date(i, first int) int {
 	return s.namedDate(i, first)
 }
 
-// numericDate reads year-month-day (ISO 8601), or day and month in either order with a year behind,
-// all with one separator.
+// numericDate reads year-month-day (ISO 8601), or day and month in either order followed by a year,
+// with the same separator throughout.
 func (s *scanner) numericDate(i, first int) int {
 	sep := s.byteAt(first)
 	if sep != '-' && sep != '/' && sep != '.' || !isDigit(s.byteAt(first+1)) {
@@ -56,8 +56,8 @@ func (s *scanner) numericDate(i, first int) int {
 	return s.add(DateTime, i, end, scoreCue)
 }
 
-// timeOfDay returns the end of the time behind a date (ISO 8601, section 5.3, or a time behind a
-// space), or i itself.
+// timeOfDay returns the end of the time after a date (ISO 8601, section 5.3, or a time after a
+// space), or i.
 func (s *scanner) timeOfDay(i int) int {
 	at := i
 	switch s.byteAt(i) {
@@ -108,7 +108,7 @@ func (s *scanner) clock(i int) int {
 	return end
 }
 
-// hanDate reads 2024年3月5日, 2024년 3월 5일 and their parts with at least a month and a day.
+// hanDate reads 2024年3月5日, 2024년 3월 5일 and parts of them with at least a month and a day.
 func (s *scanner) hanDate(i, first int) int {
 	units := [...]string{"年", "月", "日"}
 	switch s.byteAt(first) {
@@ -145,9 +145,9 @@ func (s *scanner) hanDate(i, first int) int {
 	return s.add(DateTime, i, end, scoreCue)
 }
 
-// namedDate reads a date with the name of a month, the day being [i, first): "24 Jul 1993", "5.
-// März 2020", "3 de mayo de 2011", "September 15, 1999". A year alone beside the month is no day:
-// such a date is left to the model unless a word before says that it is someone's.
+// namedDate reads a date with the name of a month and the day [i, first): "24 Jul 1993", "5. März
+// 2020", "3 de mayo de 2011", "September 15, 1999". A month with a year but without a day is left
+// to the model unless a preceding word assigns the date to a person.
 func (s *scanner) namedDate(i, first int) int {
 	day := first-i <= 2 && validDay(s.text[i:first], "1")
 	if day {
@@ -198,7 +198,8 @@ var dateCues = cues{
 	"nato il", "nata il", "nascita", "geboortedatum", "född", "födelsedag", "urodzony", "urodzona", "doğum", "родился", "родилась", "рождения", "出生", "生年月日", "生日",
 }
 
-// monthAfter returns the end of the name of a month behind i, over an ordinal and a particle, or 0.
+// monthAfter returns the end of the name of a month after i, following an ordinal and a particle,
+// or 0.
 func (s *scanner) monthAfter(i int) int {
 	switch s.byteAt(i) {
 	case ' ', '-', '/', '.', 's', 'n', 'r', 't', 'e', 0xC2: // the last begins º and ª
@@ -250,7 +251,7 @@ func (s *scanner) monthBefore(i int) int {
 	return start
 }
 
-// yearAfter returns the end of a year behind the day or month that ends at i, or i.
+// yearAfter returns the end of a year after the day or month that ends at i, or i.
 func (s *scanner) yearAfter(i int) int {
 	at := i
 	for _, join := range [...]string{", ", " de ", " del ", "-", "/", " "} {
@@ -285,7 +286,7 @@ func (s *scanner) weekdayBefore(i int) int {
 	return i
 }
 
-// maxMonth is the longest name of a month, in bytes.
+// maxMonth is the length of the longest name of a month, in bytes.
 const maxMonth = len("października")
 
 func isMonth(word string) bool {
@@ -296,7 +297,7 @@ func isMonth(word string) bool {
 	return ok
 }
 
-// fold returns a word in lower case. Short ASCII words that are so already cost nothing.
+// fold returns a word in lower case. It costs nothing for short ASCII words already in lower case.
 func fold(word string) string { return strings.ToLower(word) }
 
 func toInt(digits string) int {

@@ -6,18 +6,18 @@ import (
 	"unicode/utf8"
 )
 
-// The embedded model learnt most of its names in English sentences. In other languages of the Latin
-// script it takes words for names that everybody uses. plain reports whether a guess is such a
-// word: one without a capital where its writer sets capitals, one with a capital only because it
-// begins its sentence, or a noun of German behind a word that counts things.
+// The embedded model was trained on names mostly in English sentences. In other languages of the
+// Latin script it takes common words for names. plain reports whether a span is such a word: one in
+// lower case by a writer who capitalises, one capitalised only because it begins its sentence, or a
+// German noun after a determiner.
 
-// The least probabilities of names in such sentences. Set by hand on 1,164 sentences of documents
-// in seven languages, and on what names in 2,400 others had.
+// The minimum probabilities of names in such sentences. Set by hand on 1,164 sentences of documents
+// in seven languages, and on the probabilities of names in 2,400 others.
 const (
-	plainLower   = 0.97 // without a capital inside its sentence
-	plainAmong   = 0.99 // the same, of a writer who sets capitals
-	plainInitial = 0.8  // one word at the beginning of a sentence
-	plainFront   = 0.7  // several, of which the first alone has a capital
+	plainLower   = 0.97 // in lower case inside its sentence
+	plainAmong   = 0.99 // the same, by a writer who capitalises
+	plainInitial = 0.8  // a single word at the start of a sentence
+	plainFront   = 0.7  // several words, of which only the first is capitalised
 )
 
 func (s *scanner) plain(p *Span, value string) bool {
@@ -51,8 +51,8 @@ func (s *scanner) plain(p *Span, value string) bool {
 	return (!unicode.IsLower(first) || setsCapitals(line)) && foreign(line)
 }
 
-// opensWith reports whether all words of the front of a sentence are such as join sentences: Buna
-// göre. Names are among those that stand alone in another language (hans, kim).
+// opensWith reports whether all words at the start of a sentence are function words: Buna göre.
+// Words that are names in another language do not count (hans, kim).
 func opensWith(value string) bool {
 	for w := range strings.FieldsSeq(value) {
 		word := fold(w)
@@ -68,7 +68,7 @@ func opensWith(value string) bool {
 	return true
 }
 
-// setsCapitals reports whether a line begins with a capital, or a sentence in it does.
+// setsCapitals reports whether a line, or a sentence in it, begins with a capital.
 func setsCapitals(line string) bool {
 	if unicode.IsUpper(firstLetter(line)) {
 		return true
@@ -89,8 +89,7 @@ func (s *scanner) wordBehind(i int) string {
 func counts(word string) bool    { _, ok := counting[word]; return ok }
 func tellsName(word string) bool { _, ok := telling[word]; return ok }
 
-// opensClause reports whether what begins at i begins a sentence, but for marks of lists and
-// quotation.
+// opensClause reports whether a sentence begins at i, ignoring list marks and quotation marks.
 func (s *scanner) opensClause(i int) bool {
 	from := max(0, i-cueWidth)
 	before := strings.TrimRight(s.text[from:i], " \t\"'*_`«„“(-•>#")
@@ -98,7 +97,7 @@ func (s *scanner) opensClause(i int) bool {
 		return from == 0
 	}
 	end := len(before) - 1
-	if before[end] == '.' { // dr. and J. end no sentence
+	if before[end] == '.' { // dr. and J. do not end a sentence
 		word := end - (&scanner{text: before}).wordStart(end)
 		_, joins := commons["function"][fold(before[end-word:end])]
 		return word == 0 || word > len("prof") || joins
@@ -106,14 +105,14 @@ func (s *scanner) opensClause(i int) bool {
 	return strings.IndexByte("\n!?:|", before[end]) >= 0
 }
 
-// foreign reports whether a line is written in a language of the Latin script other than English,
-// by the words that join its sentences, or the letters that English has not.
+// foreign reports whether a line is in a language of the Latin script other than English, by its
+// function words, or letters that English lacks.
 func foreign(line string) bool {
 	english, others := tongues(line)
 	return others > max(1, english)
 }
 
-// tongues counts the words of a line that English has, and those that other languages have.
+// tongues counts the words of a line that are English function words, and those of other languages.
 func tongues(line string) (english, others int) {
 	for line != "" {
 		var token string
@@ -134,7 +133,7 @@ func tongues(line string) (english, others int) {
 
 //nolint:gochecknoglobals // constant tables
 var (
-	// englishWords join English sentences, and are few in others.
+	// englishWords are English function words that are rare in other languages.
 	englishWords = wordSet("the of and to that with you your this these are it its be been can not by from have " +
 		"when if what " +
 		"which there were for but my he she his they their our us does did how who where why all any more most " +
@@ -144,21 +143,21 @@ var (
 		"must now off once only other own same she should such them themselves those through too until up very " +
 		"while whom " +
 		"without yet yourself an nor between against everything never ever even still every much many would")
-	// sharedWords join sentences of English and of another language.
+	// sharedWords are function words of English and of another language.
 	sharedWords = wordSet("in is am on or as at no so was over will her do has i me men die had")
-	// openers begin sentences of Turkish and join none of another language.
+	// openers begin Turkish sentences and are not function words of another language.
 	openers = wordSet("burada bunun buna bundan şurada orada eğer ancak fakat çünkü sadece yalnız bütün diğer aynı " +
 		"aşağıdaki aşağıdakilerden aşağıdakilerin yukarıdaki yukarıda şöyle ayrıca örneğin genellikle böylece")
-	// alsoNames are names that join sentences in another language.
+	// alsoNames are names that are function words in another language.
 	alsoNames = wordSet("hans kim per sin sia ella elle noi ti si jan jak ole may will ben can ali ana han har hon tem")
-	// counting are words of German, Dutch, Spanish, Italian, Portuguese, Polish and Turkish behind
-	// which a thing stands and hardly ever a name.
+	// counting are determiners of German, Dutch, Spanish, Italian, Portuguese, Polish and Turkish,
+	// which precede a thing and hardly ever a name.
 	counting = wordSet("dieser diese dieses diesem diesen jeder jede jedes jedem jeden ein eine einen einem " +
 		"einer eines kein " +
 		"keine keinen keinem keiner welcher welche welches een dit deze geen elke un una uno este esta ese esa " +
 		"questo questa " +
 		"ogni quale quali qual une um uma essa esse cada ten ta każdy każda bu şu her bir hangi")
-	// telling are words between someone and the name.
+	// telling are words that introduce a person's name.
 	telling = wordSet("bin ben soy sou sono jestem suis är ich ik yo herr frau señor señora senhor senhora " +
 		"signor signora " +
 		"meneer mevrouw pan pani bay bayan heiße heisse heet llamo chamo chiamo adım")

@@ -8,10 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// A token model guesses from how words look, and in code and logs much looks like a name or a
-// number of someone. plausible reports whether a span of the model has the form of its type, and in
-// a machine's line or a word of code also what would be said there of a person: a key that
-// announces it, or a full name.
+// A token model decides by the appearance of words, and in code and logs much looks like a name or
+// number of a person. plausible reports whether a span of the model has the form of its type, and
+// in machine text also a sign that it refers to a person: a key that announces it, or a full name.
 func (r *reader) plausible(p *Span) bool {
 	value := r.text[p.Start:p.End]
 	if !formed(p.Type, value) {
@@ -44,15 +43,14 @@ func (r *reader) plausible(p *Span) bool {
 	return true
 }
 
-// plausibleName reports whether a value is no word that everybody uses, and no title alone.
+// plausibleName reports whether a value is neither a common word nor only a title.
 func (s *scanner) plausibleName(p *Span, value string) bool {
 	_, title := letterTitles[value]
 	title = title || p.Type != Person && gazetteer.words[value]&^entryPrefix == entryTitle
 	return !title && (!common(p, value) || s.keyed(p.Start, p.Type)) && !s.plain(p, value)
 }
 
-// designation reports one word of ASCII letters with digits behind them that is no street: i386,
-// cp1252.
+// designation reports an ASCII word that ends in digits and is not a street: i386, cp1252.
 func designation(value string) bool {
 	name := strings.TrimRight(value, "0123456789")
 	return len(name) > 0 && len(name) < len(value) && strings.IndexFunc(name, func(r rune) bool {
@@ -60,16 +58,16 @@ func designation(value string) bool {
 	}) < 0 && !streetLike(name)
 }
 
-// germanNoun reports a noun of German, or "geb.", and a number, which no street is: Kundennummer
-// 12345.
+// germanNoun reports a German noun, or "geb.", followed by a number, which is not a street:
+// Kundennummer 12345.
 func germanNoun(value string) bool {
 	word, rest := nextToken(value)
 	_, noun := commons["german"][strings.TrimRight(word, ":.")]
 	return (noun || word == "geb.") && strings.Trim(rest, " 0123456789.abcdef") == "" && !hasStreet(value)
 }
 
-// glued reports whether a date or a code is only a part of a word with hyphens or slashes: of the
-// name of a model, a fraction, a color.
+// glued reports whether a date or a code is only a part of a word with hyphens or slashes: of a
+// model name, a fraction, a color.
 func (s *scanner) glued(p *Span) bool {
 	before, after := s.byteAt(p.Start-1), s.byteAt(p.End)
 	if before == '#' && p.Type == ZipCode ||
@@ -81,11 +79,11 @@ func (s *scanner) glued(p *Span) bool {
 		bare && after == '/' && isAlnum(s.byteAt(p.End+1))
 }
 
-// endsKey reports whether what ends at i ends the key of a value in JSON.
+// endsKey reports whether a key in JSON ends at i.
 func (s *scanner) endsKey(i int) bool { return strings.HasPrefix(s.text[i:], "\":") }
 
-// inStamp reports whether [start, end) has a part of a machine's time stamp: of one that leads its
-// line, or of one that tells parts of a second, as no one writes.
+// inStamp reports whether [start, end) contains a part of a machine's time stamp: one at the start
+// of its line, or one with fractions of a second, which people do not write.
 func (s *scanner) inStamp(start, end int) bool {
 	from := max(0, start-stampReach)
 	newline := strings.LastIndexByte(s.text[from:start], '\n')
@@ -97,7 +95,7 @@ func (s *scanner) inStamp(start, end int) bool {
 			line = strings.TrimLeft(strings.TrimPrefix(line, key), " \t")
 		}
 		if n := stampLen(line); n > 0 {
-			behind := start - (to - len(line) + n) // a zone may stand there
+			behind := start - (to - len(line) + n) // a time zone may be there
 			zone := behind < len(" +0000") && strings.Trim(s.text[start:end], "+-:0123456789") == ""
 			if behind < 0 || zone {
 				return true
@@ -115,11 +113,11 @@ func (s *scanner) inStamp(start, end int) bool {
 	return false
 }
 
-// stampReach is how many bytes before a date its line is looked for, and how many behind it are
-// read.
+// stampReach is the number of bytes before a date within which its line must begin, and the number
+// read after it.
 const stampReach = 80
 
-// formed reports whether a value could be of its type at all, by the characters that it has.
+// formed reports whether a value can be of its type at all, by its characters.
 func formed(kind, value string) bool {
 	letters, digits, words := census(value)
 	switch kind {
@@ -152,11 +150,11 @@ func formed(kind, value string) bool {
 //nolint:gochecknoglobals // constant table
 var ageWords = newWordIndex("age ages aged old older year years")
 
-// wideStreets are in addresses of scripts that set no spaces: street, lane, number, and the
-// divisions of a country.
+// wideStreets occur in addresses of scripts without spaces: street, lane, number, and the divisions
+// of a country.
 const wideStreets = "路街巷弄道号號区區市省县縣镇鎮乡鄉村町丁目番地條条府都동로길구시읍면리"
 
-// quantity reports a decimal or an address of a machine.
+// quantity reports a decimal or a machine address.
 func quantity(value string) bool {
 	if _, err := netip.ParseAddr(value); err == nil {
 		return true
@@ -164,7 +162,7 @@ func quantity(value string) bool {
 	return decimals(value)
 }
 
-// decimals reports numbers with a decimal point each and spaces between: an amount, coordinates.
+// decimals reports numbers with decimal points separated by spaces: an amount, coordinates.
 func decimals(value string) bool {
 	for part := range strings.FieldsSeq(value) {
 		if strings.Count(part, ".") != 1 || strings.Trim(part, "0123456789.-") != "" {
@@ -174,10 +172,10 @@ func decimals(value string) bool {
 	return value != ""
 }
 
-// maxExtension is how many digits an extension adds to a telephone number.
+// maxExtension is the maximum number of digits that an extension adds to a telephone number.
 const maxExtension = 7
 
-// census counts the letters, the digits and the words between spaces.
+// census counts the letters, the digits and the words separated by spaces.
 func census(value string) (letters, digits, words int) {
 	words = 1
 	for _, c := range value {
@@ -193,8 +191,8 @@ func census(value string) (letters, digits, words int) {
 	return letters, digits, words
 }
 
-// dialled reports whether a span of the model is written as telephone numbers are: groups that are
-// no decimal, date or range, or a +; or in one piece where a word near it speaks of telephones.
+// dialled reports whether a span of the model is written like a telephone number: groups that are
+// not a decimal, date or range, or a +; or one piece with a word about telephones nearby.
 func (s *scanner) dialled(p *Span) bool {
 	from, to, value := p.Start, p.End, s.text[p.Start:p.End]
 	b := s.byteAt(from - 1)
@@ -221,14 +219,14 @@ func (s *scanner) dialled(p *Span) bool {
 	return s.cued(from, cueWidth, phoneCues) || s.cuedAfter(to)
 }
 
-// namedOther reports whether a span of the model is laid out as a card, or is the number of goods
-// or a measure.
+// namedOther reports whether a span of the model has the layout of a card number, or is a number of
+// goods or a measurement.
 func (s *scanner) namedOther(p *Span) bool {
 	return cardLike(s.text[p.Start:p.End]) || s.cuedBy(p.Start, beforeOther) ||
 		s.goods(p.Start, p.End) || s.quantity(p.Start, p.End)
 }
 
-// sizesOf returns the sizes of the groups of digits of value, as far as they fit.
+// sizesOf returns the sizes of the groups of digits of value, as far as they fit into buf.
 func sizesOf(value string, buf *[maxSizes]int) []int {
 	n := 0
 	for i := range len(value) {
@@ -245,18 +243,18 @@ func sizesOf(value string, buf *[maxSizes]int) []int {
 	return buf[:n]
 }
 
-// maxSizes is how many groups of a number are counted.
+// maxSizes is the maximum number of groups counted in a number.
 const maxSizes = 12
 
-// cardLike reports the layout of a card number.
+// cardLike reports whether value has the layout of a card number.
 func cardLike(value string) bool {
 	var buf [maxSizes]int
 	return cardSizes(sizesOf(value, &buf))
 }
 
-// unlikelyPhone reports what is no telephone number unless a word says so: decimals, years, numbers
-// that count on by one, three and more of one digit, and the North American layout with an area
-// code that none begins with.
+// unlikelyPhone reports numbers that are not telephone numbers unless a word says so: decimals,
+// years, consecutive numbers, three or more repetitions of one digit, and the North American layout
+// with an impossible area code.
 func unlikelyPhone(value string) bool {
 	var buf [maxSizes]int
 	if decimals(value) || countsOn(value) {
@@ -277,18 +275,18 @@ func unlikelyPhone(value string) bool {
 		digit += 1 + strings.IndexAny(value[digit+1:], "0123456789")
 		sizes = sizes[1:]
 	}
-	// 0 is the prefix of a trunk line elsewhere, and parentheses are put around area codes alone.
+	// Elsewhere 0 is a trunk prefix, and only area codes are put in parentheses.
 	return threeThreeFour(sizes) && value[digit] == '1' && value[0] != '('
 }
 
-// madeUp reports the North American layout with an exchange that none begins with, and no
-// parentheses around the area code.
+// madeUp reports the North American layout with an impossible exchange, and no parentheses around
+// the area code.
 func madeUp(value string) bool {
 	var buf [maxSizes]int
 	return threeThreeFour(sizesOf(value, &buf)) && isDigit(value[4]) && value[4] < '2'
 }
 
-// countsOn reports years, or numbers of which each is one more than the one before.
+// countsOn reports years, or consecutive numbers.
 func countsOn(value string) bool {
 	numbers := numbersOf(value)
 	years, by1 := true, true
@@ -299,9 +297,9 @@ func countsOn(value string) bool {
 	return len(numbers) > 1 && (years || by1)
 }
 
-// rangeLike reports two numbers with a dash between, the first less than the second, that are no
-// local number (3-4) and do not begin with the 0 of a trunk line; and numbers that end in a group
-// of one digit.
+// rangeLike reports two numbers with a dash between, the first less than the second, that are not a
+// local number (3-4) and do not begin with the trunk prefix 0; and numbers that end in a group of
+// one digit.
 func rangeLike(value string) bool {
 	numbers := numbersOf(value)
 	last := len(numbers) - 1
@@ -316,16 +314,17 @@ func rangeLike(value string) bool {
 	return !local && b[0] != '0' && (len(a) < len(b) || len(a) == len(b) && a < b)
 }
 
-// numbersOf returns the groups of digits of value that are short enough to be counted with.
+// numbersOf returns the groups of digits of value that are short enough for arithmetic.
 func numbersOf(value string) []string {
 	numbers := strings.FieldsFunc(value, func(r rune) bool { return r < '0' || r > '9' })
 	return slices.DeleteFunc(numbers, func(n string) bool { return len(n) > maxPhone })
 }
 
-// trunk reports a number in one piece that begins with the prefix of a trunk line, and that the
-// model is sure of.
+// trunk reports a number in one piece that begins with a trunk prefix and has a high probability of
+// the model.
 func trunk(p *Span, value string) bool {
-	const least, most = 10, 13 // digits with the prefix: national numbers of the larger countries
+	// digits including the prefix: national numbers of the larger countries
+	const least, most = 10, 13
 	for i := range len(value) {
 		if !isDigit(value[i]) {
 			return false
@@ -334,8 +333,8 @@ func trunk(p *Span, value string) bool {
 	return value[0] == '0' && len(value) >= least && len(value) <= most && p.Score >= sureName
 }
 
-// groupsOf counts the groups of digits of a telephone number and the digits of the longest; no
-// groups when something stands between them that numbers do not have.
+// groupsOf counts the groups of digits of a telephone number and the digits of the longest; it
+// returns no groups if there are characters between them that telephone numbers do not have.
 func groupsOf(value string) (groups, longest int) {
 	n := 0
 	for i := range len(value) {
@@ -355,13 +354,13 @@ func groupsOf(value string) (groups, longest int) {
 	return groups, longest
 }
 
-// numericDateAt reports whether a value is a date of digits, as a telephone number may look.
+// numericDateAt reports whether a value is a numeric date, which may look like a telephone number.
 func (*scanner) numericDateAt(value string) bool {
 	s := scanner{text: value}
 	return s.numericDate(0, s.digitsEnd(0)) > 0
 }
 
-// cuedAfter reports whether the words behind i say that a telephone number ended there.
+// cuedAfter reports whether the words after i say that a telephone number ended there.
 func (s *scanner) cuedAfter(i int) bool {
 	behind := fold(s.text[i:min(len(s.text), i+cueWidth)])
 	return slices.ContainsFunc([]string{
@@ -370,8 +369,8 @@ func (s *scanner) cuedAfter(i int) bool {
 	}, func(w string) bool { return strings.Contains(behind, w) })
 }
 
-// phoneAt reports whether a machine's line would have a telephone number at [from, to): with its
-// country code, or behind a word for it.
+// phoneAt reports whether a telephone number at [from, to) is plausible in machine text: with its
+// country code, or after a word for it.
 func (s *scanner) phoneAt(from, to int) bool {
 	if s.keyed(from, PhoneNumber) || s.cued(from, cueWidth, phoneCues) {
 		return true
@@ -399,11 +398,11 @@ func (s *scanner) nameInContext(p *Span, machine bool) bool {
 	return !code && p.Type == Person && p.Score >= sureName && fullNameLike(s.text[p.Start:p.End])
 }
 
-// sureName is the probability from which on a full name in a line of code is one. It is set by
-// hand: class names of two words that follow each other seldom reach it.
+// sureName is the probability from which a full name in a line of code is accepted. Set by hand:
+// names of classes that consist of two words rarely reach it.
 const sureName = 0.9
 
-// fullNameLike reports two or three capitalised words, or initials, of letters alone.
+// fullNameLike reports two or three capitalised words, or initials, that consist of letters only.
 func fullNameLike(value string) bool {
 	n := 0
 	for w := range strings.FieldsSeq(value) {
@@ -421,12 +420,12 @@ func fullNameLike(value string) bool {
 	return n >= 2 && n <= maxName+1
 }
 
-// inName reports a character that names have behind their first.
+// inName reports whether names may have a character after their first.
 func inName(c rune) bool {
 	return unicode.IsLower(c) || c == '.' || c == '-' || c == '\'' || c == '’'
 }
 
-// particleOf reports whether a word may have a capital inside as names have.
+// particleOf reports whether a word may have a capital inside like a name.
 func particleOf(w string) bool {
 	for i := 1; i < len(w); i++ {
 		if isUpper(w[i]) {
@@ -436,9 +435,8 @@ func particleOf(w string) bool {
 	return true
 }
 
-// inCode reports whether the word that a span begins or ends in is one of code: a path, a call, an
-// assignment, a name with underscores or in camelCase. Companies write themselves in camelCase as
-// well.
+// inCode reports whether a span begins or ends in a word of code: a path, a call, an assignment, a
+// name with underscores or in camelCase. Company names may be in camelCase as well.
 func (s *scanner) inCode(p *Span, machine bool) bool { //nolint:revive // it says where the span is
 	if machine && (s.byteAt(p.Start) == '@' ||
 		s.byteAt(p.Start-1) == '@') { // a decorator, a package
@@ -449,7 +447,8 @@ func (s *scanner) inCode(p *Span, machine bool) bool { //nolint:revive // it say
 		token := s.text[a:b]
 		switch {
 		case strings.Contains(token, "://"):
-			if k := strings.Index(token, "://"); i > a+k { // what is found in it stands by itself
+			// findings inside it are independent of it
+			if k := strings.Index(token, "://"); i > a+k {
 				return true
 			}
 		case isMailLike(strings.Trim(token, "<>(),;")):
@@ -463,8 +462,8 @@ func (s *scanner) inCode(p *Span, machine bool) bool { //nolint:revive // it say
 	return false
 }
 
-// partOfWord reports whether a span without capitals is only a part of a word with hyphens, slashes
-// or an @.
+// partOfWord reports whether a span in lower case is only a part of a word with hyphens, slashes or
+// an @.
 func (s *scanner) partOfWord(p *Span) bool {
 	value := s.text[p.Start:p.End]
 	if value != fold(value) || p.Score >= sureName && p.Type != Title {
@@ -475,13 +474,12 @@ func (s *scanner) partOfWord(p *Span) bool {
 		strings.IndexByte("-/@", after) >= 0 && isAlnum(s.byteAt(p.End+1))
 }
 
-// marked reports whether a token is a name and the punctuation and mark-up around it.
+// marked reports whether a token is a name surrounded by punctuation and mark-up.
 func marked(token, name string) bool {
 	return strings.Trim(token, "*_`\"'()[].,;:!?<>“”‘’") == name && !named(name)
 }
 
-// namesCompany reports a word of letters alone, whatever their case, with the punctuation of a
-// sentence.
+// namesCompany reports a word of letters only, in any case, with the punctuation of a sentence.
 func namesCompany(token string) bool {
 	token = strings.Trim(token, "\"'“”‘’(),;:.!?*")
 	for i := range len(token) {
@@ -493,10 +491,10 @@ func namesCompany(token string) bool {
 	return true
 }
 
-// maxToken is how far a word between spaces is followed to each side.
+// maxToken is the maximum distance over which a word between spaces is followed to each side.
 const maxToken = 64
 
-// tokenAt returns the word between spaces around i, maxToken to each side at most.
+// tokenAt returns the word between spaces around i, at most maxToken to each side.
 func (s *scanner) tokenAt(i int) (from, to int) {
 	from, to = i, i
 	for from > 0 && i-from < maxToken && s.text[from-1] > ' ' {
@@ -508,7 +506,7 @@ func (s *scanner) tokenAt(i int) (from, to int) {
 	return from, to
 }
 
-// keyWidth is how far before a value its key may stand, in bytes.
+// keyWidth is the maximum distance between a value and its key, in bytes.
 const keyWidth = 32
 
 // keyed reports whether a key, or a word with a colon, before i announces a value of a type:
@@ -549,7 +547,7 @@ var keysOf = map[string][]string{
 	SSN:           strings.Fields("ssn social_security_number"),
 }
 
-// endsInStreet reports whether a value has a house number and the word of a street.
+// endsInStreet reports whether a value has a house number and a word for a street.
 func endsInStreet(value string) bool {
 	_, digits, words := census(value)
 	if digits == 0 || words < 2 {

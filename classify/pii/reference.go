@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// Programmers point at documents and programs with addresses of sites all day. reference reports
-// whether the address in [start, end), whose host is given, is such a pointer and not someone's
-// site: one that a program completes, one on a host that serves documents by its name, one behind
-// the key of a commit or of a header, one in a comment of code, and what a link of Markdown or HTML
-// leads to inside of a site. Whoever says my of an address, and the pages of people, are someone's
-// anyway.
+// Programmers refer to documents and programs with URLs. reference reports whether the URL in
+// [start, end), with the given host, is such a reference and not a personal site: one completed by
+// a program, one on a host that serves documents according to its name, one after the key of a
+// commit message or header, one in a comment of code, and the target of a Markdown or HTML link
+// inside a site. URLs preceded by "my", and pages of people, are personal in any case.
 func (s *scanner) reference(start, end int, host string) bool {
 	if b := s.byteAt(end); b == '{' || b == '$' && s.byteAt(end+1) == '{' {
 		return true
@@ -37,7 +36,7 @@ var ownCues = cues{
 	"minha", "meu", "mio", "mia", "mijn", "min", "moja", "мой", "моя", "我的", "私の",
 }
 
-// serves reports a host of which the first name says that it serves documents or programs.
+// serves reports whether the first label of a host says that it serves documents or programs.
 func serves(host string) bool {
 	first, rest, _ := strings.Cut(fold(host), ".")
 	if strings.IndexByte(rest, '.') < 0 {
@@ -52,18 +51,18 @@ func serves(host string) bool {
 	return false
 }
 
-// peoples reports the path of what a service has of one of its users.
+// peoples reports whether a path is that of a user's page on a service.
 func peoples(path string) bool {
 	return slices.ContainsFunc([]string{
 		"/@", "/~", "/in/", "/u/", "/user/", "/users/", "/profile", "/people/", "/members/",
 	}, func(mark string) bool { return strings.Contains(path, mark) })
 }
 
-// lineReachBack is how far before a place its line is looked at, in bytes.
+// lineReachBack is the maximum part of a line examined before a position, in bytes.
 const lineReachBack = 160
 
-// lineBefore returns what stands before i in its line, without the mark of a diff, or nothing where
-// that is too long.
+// lineBefore returns the text before i in its line, without the mark of a diff, or nothing if that
+// is too long.
 func (s *scanner) lineBefore(i int) string {
 	from := max(0, i-lineReachBack)
 	k := strings.LastIndexByte(s.text[from:i], '\n')
@@ -73,9 +72,8 @@ func (s *scanner) lineBefore(i int) string {
 	return undiffed(s.text[from+k+1 : i])
 }
 
-// undiffed cuts the mark of a diff off a line: a + or - with something else than a number, another
-// mark or a space behind it. The options of a command and the modes of a file begin with a - as
-// well.
+// undiffed removes the mark of a diff from a line: a + or - that is not followed by a number,
+// another mark or a space. Command options and file modes begin with a - as well.
 func undiffed(line string) string {
 	if len(line) < 2 || line[0] != '+' && line[0] != '-' {
 		return line
@@ -90,8 +88,8 @@ func undiffed(line string) string {
 	return line[1:]
 }
 
-// trailer reports the key of a commit's last lines, or of a header, and nothing else: names with
-// hyphens between them and a colon. Keys that speak of a site announce one.
+// trailer reports whether a line consists of a key as in the last lines of a commit message, or of
+// a header: names joined by hyphens, and a colon. Keys about a site announce one.
 func trailer(line string) bool {
 	key, rest, found := strings.Cut(strings.TrimLeft(line, " \t+-"), ":")
 	if !found || strings.Trim(rest, " \t<\"'") != "" || key == "" || !isUpper(key[0]) {
@@ -108,15 +106,15 @@ func trailer(line string) bool {
 		!strings.Contains(key, "web") && !strings.Contains(key, "blog")
 }
 
-// comment reports the beginning of a comment in code.
+// comment reports whether a line begins with a comment mark of code.
 func comment(line string) bool {
 	line = strings.TrimLeft(line, " \t+-")
 	return strings.HasPrefix(line, "//") || strings.HasPrefix(line, "/*") ||
 		strings.HasPrefix(line, "<!--")
 }
 
-// linked reports what stands before the address of a link in Markdown or HTML, or before the
-// definition of one.
+// linked reports whether a line ends as before the URL of a Markdown or HTML link, or of a link
+// definition.
 func linked(line string) bool {
 	line = strings.TrimRight(line, "<\"'")
 	if strings.HasSuffix(line, "](") || strings.HasSuffix(line, "href=") {

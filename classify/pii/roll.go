@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// Lists of who was there, and names before an address of mail.
+// Lists of attendees, and names before a mail address.
 
-// maxRoll is how much of a list of names is read, in bytes.
+// maxRoll is the maximum length of a list of names, in bytes.
 const maxRoll = 1024
 
-// roll adds the full names between commas in the line at i, behind a key for those who are present.
-// What stands in parentheses behind a name is none of it.
+// roll adds the full names between commas in the line at i, after a key for attendees. Text in
+// parentheses after a name does not belong to it.
 func (s *scanner) roll(i int) {
 	end := min(len(s.text), i+maxRoll)
 	if k := strings.IndexByte(s.text[i:end], '\n'); k >= 0 {
@@ -28,7 +28,7 @@ func (s *scanner) roll(i int) {
 	}
 }
 
-// rolled adds the names of one item of a list, which may have two with "and" between.
+// rolled adds the names in one item of a list, which may be two joined by "and".
 func (s *scanner) rolled(from, to int) {
 	item := s.text[from:to]
 	if k := strings.IndexByte(item, '('); k >= 0 {
@@ -41,7 +41,8 @@ func (s *scanner) rolled(from, to int) {
 	s.attends(from, from+len(item))
 }
 
-// joinIn returns where the first word between two names of a list is, with its spaces, or -1.
+// joinIn returns the range of the first word between two names of a list, including its spaces, or
+// -1.
 func joinIn(item string) (start, end int) {
 	for {
 		k := strings.IndexByte(item[end:], ' ')
@@ -83,7 +84,7 @@ func (s *scanner) attends(from, to int) {
 	s.addName(at, item)
 }
 
-// dottedTitle reports a title with its dot.
+// dottedTitle reports a title with a dot.
 func dottedTitle(word string) bool {
 	title, ok := strings.CutSuffix(word, ".")
 	if !ok {
@@ -93,7 +94,7 @@ func dottedTitle(word string) bool {
 	return ok
 }
 
-// nobodysTeam reports whether none of the words of a name is one that parts of a company sign with.
+// nobodysTeam reports whether no word of a name is one with which parts of a company sign.
 func nobodysTeam(name string) bool {
 	for w := range strings.FieldsSeq(name) {
 		_, signs := commons["signer"][w]
@@ -106,8 +107,8 @@ func nobodysTeam(name string) bool {
 	return true
 }
 
-// mailed adds the full name before an address of mail in angle brackets, of which the first byte is
-// at i: where the address has a word of the name, or a key says that an author stands there.
+// mailed adds the full name before a mail address in angle brackets whose first byte is at i, if
+// the address contains a word of the name, or a key announces an author.
 func (s *scanner) mailed(i, at int) {
 	if s.byteAt(i-1) != '<' {
 		return
@@ -126,7 +127,8 @@ func (s *scanner) mailed(i, at int) {
 	}
 	name := strings.TrimLeft(s.text[from:end], " .,-'’")
 	from = end - len(name)
-	if k := strings.LastIndex(name, ", "); k >= 0 && s.byteAt(from-1) != '"' { // the last of several
+	// the last of several
+	if k := strings.LastIndex(name, ", "); k >= 0 && s.byteAt(from-1) != '"' {
 		name, from = name[k+2:], from+k+2
 	}
 	plainName := strings.Replace(name, ",", "", 1)
@@ -138,7 +140,7 @@ func (s *scanner) mailed(i, at int) {
 	}
 }
 
-// inAddress reports whether a word of a name stands in the part of an address before the @.
+// inAddress reports whether a word of a name occurs in the local part of a mail address.
 func inAddress(name, local string) bool {
 	for w := range strings.FieldsSeq(name) {
 		if utf8.RuneCountInString(w) > 2 && strings.Contains(local, fold(w)) {

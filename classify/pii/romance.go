@@ -5,11 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// Addresses of Romance and Slavic languages have the word for a street before its name: calle Mayor
-// 45, 27 rue des Tanneurs, ul. Długa 14/3.
+// In Romance and Slavic addresses the word for a street precedes its name: calle Mayor 45, 27 rue
+// des Tanneurs, ul. Długa 14/3.
 
-// opened reads an address whose house number is [i, first), behind a street that begins with its
-// word, or before one.
+// opened reads an address whose house number is [i, first), after or before a street that begins
+// with its word.
 func (s *scanner) opened(i, first int) int {
 	if first-i > 4 || s.text[i] == '0' || s.byteAt(i-1) > ' ' {
 		return 0
@@ -34,7 +34,8 @@ func capitalized(word string) string {
 	return strings.ToUpper(word[:size]) + word[size:]
 }
 
-// inEnglish reports whether the line around i has no more words of other languages than of English.
+// inEnglish reports whether the line around i has at least as many words of English as of other
+// languages.
 func (s *scanner) inEnglish(i int) bool {
 	from, to := lineOf(s.text, i)
 	english, others := tongues(s.text[from:to])
@@ -43,8 +44,8 @@ func (s *scanner) inEnglish(i int) bool {
 
 func validYear4(digits string) bool { return len(digits) == 4 && validYear(digits) }
 
-// streetOpener returns where the street begins whose house number is at i, and whether its first
-// word is another one in English. Else i.
+// streetOpener returns the start of the street whose house number is at i, and whether its first
+// word has another meaning in English; otherwise i.
 func (s *scanner) streetOpener(i int) (from int, risky bool) {
 	end := i
 	if s.byteAt(i-1) != ' ' {
@@ -81,8 +82,8 @@ func (s *scanner) streetOpener(i int) (from int, risky bool) {
 	return i, false
 }
 
-// opensOther reports whether the word for a street at start, with the house number at i, is another
-// one in its sentence: via USB 3, al Jazeera 24, il corso Java 8.
+// opensOther reports whether the word for a street at start, with the house number at i, has
+// another meaning in its sentence: via USB 3, al Jazeera 24, il corso Java 8.
 func (s *scanner) opensOther(word string, start, i int) bool {
 	switch word {
 	case "al", "Al", "av", "cours", "Cours":
@@ -96,8 +97,8 @@ func (s *scanner) opensOther(word string, start, i int) bool {
 	return false
 }
 
-// viaOfItalian reports whether the word via at start is that of Italian for a street, with the house
-// number at i: by what stands before it, what its line says, or because it stands alone.
+// viaOfItalian reports whether the word via at start is the Italian word for a street, with the
+// house number at i: by the preceding word, the language of its line, or because it is alone.
 func (s *scanner) viaOfItalian(start, i int) bool {
 	if _, ok := beforeVia[s.wordBehind(start)]; ok {
 		return true
@@ -117,7 +118,7 @@ func (s *scanner) viaOfItalian(start, i int) bool {
 	return false
 }
 
-// nameStart returns the start of the word that ends at i, with hyphens, apostrophes and a dot.
+// nameStart returns the start of the word that ends at i, including hyphens, apostrophes and a dot.
 func (s *scanner) nameStart(i int) int {
 	start := i
 	if s.byteAt(start-1) == '.' {
@@ -132,7 +133,7 @@ func (s *scanner) nameStart(i int) int {
 	}
 }
 
-// numberedStreet returns the end of the street of French whose house number ends at i, or 0.
+// numberedStreet returns the end of the French street whose house number ends at i, or 0.
 func (s *scanner) numberedStreet(i int) int {
 	for _, more := range [...]string{" bis", " ter", ","} {
 		if strings.HasPrefix(s.text[i:], more) {
@@ -161,7 +162,7 @@ func (s *scanner) numberedStreet(i int) int {
 	return end
 }
 
-// streetBehind returns the end of the name of a street behind its word, which ends at i, or 0.
+// streetBehind returns the end of the name of a street after its word, which ends at i, or 0.
 func (s *scanner) streetBehind(i int, kind opens) (last int) {
 	for n := 0; n <= maxStreet+1 && s.byteAt(i) == ' '; n++ {
 		next := s.nameEnd(i + 1)
@@ -181,7 +182,7 @@ func (s *scanner) streetBehind(i int, kind opens) (last int) {
 	return last
 }
 
-// elides reports whether a word has a capital behind a small word that it has elided: d'Alsace.
+// elides reports whether a word has a capital after an elided small word: d'Alsace.
 func elides(word string) bool {
 	small, name, ok := strings.Cut(strings.Replace(word, "’", "'", 1), "'")
 	return ok && inStreetName(small) && (&scanner{text: name}).capitalAt(0)
@@ -192,15 +193,16 @@ func inStreetName(word string) bool {
 	return small
 }
 
-// opens says where a word for a street stands.
+// opens is the position of a word for a street.
 type opens uint8
 
 const (
-	opensStreet    opens = 1 << iota // before the name, and the number behind it
-	opensAlso                        // as opensStreet, and is another word in English
-	behindNumber                     // behind the number, too
-	behindNumberOf                   // behind the number, with a small word behind it: 5 place du Marché
-	opensCourse                      // is a lesson, too, where no town stands behind it
+	opensStreet  opens = 1 << iota // before the name, with the number after it
+	opensAlso                      // like opensStreet, but with another meaning in English
+	behindNumber                   // after the number, too
+	// after the number, followed by a small word: 5 place du Marché
+	behindNumberOf
+	opensCourse // also means a lesson, unless a town follows
 )
 
 //nolint:gochecknoglobals // constant tables
@@ -224,7 +226,7 @@ var (
 		}
 		return m
 	}()
-	// opensPairs is a filter in front of opensStreets, by the low bits of the first two bytes.
+	// opensPairs is a fast filter for opensStreets, by the low bits of the first two bytes.
 	opensPairs = func() (t [32][32]bool) {
 		for w := range opensStreets {
 			t[w[0]&31][w[1]&31] = true
@@ -233,7 +235,7 @@ var (
 	}()
 	beforeVia    = wordSet("in abito abita residente sede presso indirizzo alla dalla nella")
 	beforeCourse = wordSet("il un el al del nel dal sul ogni questo este muy más")
-	// withVia are words of Italian that no other language shares that has via as another word.
+	// withVia are Italian words that no other language shares in which via has another meaning.
 	withVia       = wordSet("è di della nel abito abita residente gli sono presso nella che degli dalla vivo casa")
 	smallInStreet = wordSet("de da do das dos du des la las le les los del della delle dei degli di e y et en sur " +
 		"d l al alla san santa i")

@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// What a model takes for an address or an age because a number stands beside a word.
+// Values that the model takes for an address or an age because a number is next to a word.
 
-// noAddress reports an address without the word of a street that is none: without a capital, with
-// the columns of a table in it, or of a word that counts or abbreviates something, and its number.
+// noAddress reports an address without a word for a street that is not valid: in lower case, with
+// the columns of a table in it, or a word that counts or abbreviates something with its number.
 func noAddress(value string) bool {
 	if inStreetWords(value) || strings.ContainsAny(value, wideStreets) {
 		return false
@@ -35,7 +35,7 @@ func noAddress(value string) bool {
 	return false
 }
 
-// hasWord reports whether value has three letters in a row: 4 C 221/23 has not.
+// hasWord reports whether value has three letters in a row: 4 C 221/23 does not.
 func hasWord(value string) bool {
 	n := 0
 	for _, c := range value {
@@ -49,7 +49,7 @@ func hasWord(value string) bool {
 	return false
 }
 
-// inStreetWords reports whether a word of value is that of a street, whole or at its end.
+// inStreetWords reports whether a word of value is, or ends in, a word for a street.
 func inStreetWords(value string) bool {
 	for w := range strings.FieldsSeq(value) {
 		w = strings.Trim(w, ".,;")
@@ -62,15 +62,15 @@ func inStreetWords(value string) bool {
 	return false
 }
 
-// shortStreet reports a word that ends in str, as streets are abbreviated: hauptstr, and not
+// shortStreet reports a word that ends in str, the abbreviation of street: hauptstr, but not
 // constr.
 func shortStreet(word string) bool {
 	_, other := notStreets[word]
 	return len(word) > len("str") && strings.HasSuffix(word, "str") && !other
 }
 
-// noAge reports whether the number [start, end) is that of a version or of a variable, or counts
-// what a word of another language than English behind it names.
+// noAge reports whether the number [start, end) belongs to a version or a variable, or counts
+// things named after it in a language other than English.
 func (s *scanner) noAge(start, end int) bool {
 	before := strings.TrimRight(s.text[max(0, start-cueWidth):start], " ")
 	if key, ok := strings.CutSuffix(before, "="); ok {

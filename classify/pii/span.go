@@ -31,30 +31,29 @@ const (
 // Span is one piece of personal data.
 type Span struct {
 	Type       string
-	Start, End int     // byte offsets in the text, End behind the last byte
-	Score      float64 // probability that it is what Type says, in [0,1]; 1 for a checksum
-	Pattern    bool    // found by a pattern, not by the model
+	Start, End int     // byte offsets in the text; End is after the last byte
+	Score      float64 // probability that it is of Type, in [0,1]; 1 for a checksum
+	Pattern    bool    // found by a pattern, as opposed to the model
 }
 
-// Range is a part of a text that is worth reading closely.
+// Range is a part of a text that a model should read.
 type Range struct {
 	Start, End int // byte offsets in the text, on the boundaries of code points
-	Weight     int // how much speaks for it; at least 1
+	Weight     int // sum of the signs in it; at least 1
 }
 
-// What the score of a pattern stands for. The figures are set by hand, below the precision of the
-// weakest pattern of each class on a synthetic set in 13 languages that the patterns were made on:
-// .986 of addresses of sites, .922 of titles, where most of the rest are titles that the set leaves
-// out.
+// The scores of patterns. Set by hand, below the precision of the weakest pattern of each class on
+// a synthetic set in 13 languages on which the patterns were developed: .986 for URLs, .922 for
+// titles, where most of the rest are titles missing from the set.
 const (
 	scoreChecksum  = 1.0
-	scoreSyntax    = 0.95 // a syntax that hardly anything else has, such as an address with an @
-	scoreCue       = 0.85 // a shape, and a word of context that names it
+	scoreSyntax    = 0.95 // a syntax that hardly anything else has, such as a mail address
+	scoreCue       = 0.85 // a shape, and a context word that names it
 	scoreShape     = 0.70 // a shape alone
-	scoreSuspected = 0.60 // the shape of a number with a checksum that is wrong
+	scoreSuspected = 0.60 // the shape of a number with a wrong checksum
 )
 
-// rank orders claims on the same bytes.
+// rank returns the precedence of s among claims on the same bytes.
 func (s *Span) rank() int {
 	switch {
 	case s.Pattern && (s.Score >= scoreSyntax || checkable(s.Type)):
@@ -67,7 +66,7 @@ func (s *Span) rank() int {
 }
 
 // resolve sorts spans by their start and drops those that overlap a better one. It works in place.
-// Each span is kept, and given up, once at most. The error is that of ctx.
+// Each span is kept, and dropped, at most once. The error is that of ctx.
 func resolve(ctx context.Context, spans []Span) ([]Span, error) {
 	slices.SortFunc(spans, func(a, b Span) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End))
@@ -99,23 +98,21 @@ next:
 	return kept, nil
 }
 
-// within reports whether s, a guess of the model, lies in the longer span of a pattern: a part of
-// what the pattern found.
+// within reports whether s, found by the model, is a part of the longer span of a pattern.
 func (s *Span) within(o *Span) bool {
 	return !s.Pattern && o.Pattern && o.Start <= s.Start && s.End <= o.End &&
 		s.End-s.Start < o.End-o.Start
 }
 
-// tornBy reports whether s is a telephone number, or a name that is announced, of which a guess of the
-// model takes a part: the rest goes with it, or it would be left uncovered.
+// tornBy reports whether s is a telephone number, or an announced name, of which a span of the
+// model takes a part; the rest must then be covered with it.
 func (s *Span) tornBy(o *Span) bool {
 	return s.Pattern && !o.Pattern && (s.Type == PhoneNumber || s.Type == Person && o.Type == Person) &&
 		s.Start < o.End && o.Start < s.End && (s.Start < o.Start || o.End < s.End)
 }
 
-// beats reports whether s is the better of two spans that overlap. Of two readings of the same
-// thing the longer one is. A part does not stand for the whole: the rest of it would be left
-// uncovered.
+// beats reports whether s is the better of two overlapping spans. Of two findings of the same kind
+// the longer one is: a part must not replace the whole, because the rest would be left uncovered.
 func (s *Span) beats(o *Span) bool {
 	switch {
 	case s.within(o):

@@ -13,11 +13,11 @@ import (
 var streetWords = wordSet("street st avenue ave road rd boulevard blvd lane ln drive dr court ct place pl square sq terrace ter way parkway pkwy circle cir highway hwy " +
 	"trail trl alley aly crescent close mews grove gardens plaza loop pike row path marg ganj nagar")
 
-// maxStreet is how many words a street's name may have between number and type.
+// maxStreet is the maximum number of words of a street's name between number and type.
 const maxStreet = 4
 
 // street reads an English street address whose house number is [i, first): number, one to four
-// capitalised words, type of street, and what follows of unit, city, state and code.
+// capitalised words, type of street, and unit, city, state and code if present.
 func (s *scanner) street(i, first int) int {
 	if first-i > 6 || s.byteAt(first) != ' ' || !s.capitalAt(first+1) {
 		return 0
@@ -38,7 +38,7 @@ func (s *scanner) street(i, first int) int {
 		if typed && s.byteAt(end) == '.' && end-from <= 4 {
 			end++
 		}
-		// A unit, or city, state and code, say the same of a street whose type is not listed.
+		// A unit, or city, state and code, also identify a street whose type is not listed.
 		full := s.localityAfter(s.unitAfter(end))
 		if typed || full > end {
 			return s.add(StreetAddress, i, full, scoreCue)
@@ -47,7 +47,7 @@ func (s *scanner) street(i, first int) int {
 	return 0
 }
 
-// nameEnd returns the end of the word of a name at i, which may have digits, apostrophes and
+// nameEnd returns the end of the word of a name at i, which may contain digits, apostrophes and
 // hyphens.
 func (s *scanner) nameEnd(i int) int {
 	for i < len(s.text) && (isAlnum(s.text[i]) || s.text[i] >= utf8.RuneSelf || s.text[i] == '\'' || s.text[i] == '-') {
@@ -56,7 +56,7 @@ func (s *scanner) nameEnd(i int) int {
 	return i
 }
 
-// capitalAt reports whether a capital is at i, in the Latin blocks.
+// capitalAt reports whether there is a capital of the Latin blocks at i.
 func (s *scanner) capitalAt(i int) bool {
 	b := s.byteAt(i)
 	if b < 0xC3 || b > 0xC5 {
@@ -66,7 +66,7 @@ func (s *scanner) capitalAt(i int) bool {
 	return unicode.IsUpper(r)
 }
 
-// unitAfter returns the end of "Apt. 5", "Suite 141" and the like behind i, or i.
+// unitAfter returns the end of "Apt. 5", "Suite 141" and similar after i, or i.
 func (s *scanner) unitAfter(i int) int {
 	at := i
 	if s.byteAt(at) == ',' {
@@ -101,7 +101,7 @@ func (s *scanner) unitAfter(i int) int {
 	return end
 }
 
-// localityAfter returns the end of ", City, ST 12345" behind i, or i.
+// localityAfter returns the end of ", City, ST 12345" after i, or i.
 func (s *scanner) localityAfter(i int) int {
 	if !strings.HasPrefix(s.text[i:], ", ") || !s.capitalAt(i+2) {
 		return i
@@ -151,8 +151,7 @@ func (s *scanner) britishTown(i int) int {
 	return 0
 }
 
-// britishCode returns the end of the postcode of the United Kingdom at i (BS 7666), or 0: SA1 8QY,
-// W1G 0PJ.
+// britishCode returns the end of the UK postcode at i (BS 7666), or 0: SA1 8QY, W1G 0PJ.
 func (s *scanner) britishCode(i int) int {
 	at := i
 	for at < i+2 && isUpper(s.byteAt(at)) {

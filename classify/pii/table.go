@@ -10,7 +10,7 @@ const (
 	maxRow     = 1024 // bytes of a line of a table
 )
 
-// columns are the keys of a table.
+// columns are the keys in the head of a table.
 type columns struct {
 	kinds [maxColumns]fieldKind
 	n     int
@@ -20,8 +20,8 @@ type columns struct {
 // cell is a part of a line.
 type cell struct{ from, to int }
 
-// tables adds what the first line of a table says of the columns below it: CSV, with tabs,
-// semicolons or bars.
+// tables adds the values of tables (CSV, or with tabs, semicolons or bars) whose first line
+// identifies their columns as personal.
 func (s *scanner) tables(ctx context.Context) error {
 	var head columns
 	var row [maxColumns]cell
@@ -43,7 +43,7 @@ func (s *scanner) tables(ctx context.Context) error {
 	return nil
 }
 
-// row reads the line [from, to): as one of the table, or as the head of another.
+// row processes the line [from, to) as a row of the table, or as the head of another.
 func (s *scanner) row(head *columns, row *[maxColumns]cell, from, to int) {
 	if to-from > maxRow || to == from {
 		head.n = 0
@@ -67,8 +67,8 @@ func (s *scanner) inColumn(kind fieldKind, c cell) {
 	}
 }
 
-// head reads the line [from, to) as the keys of columns. There are two at least, and more than a
-// bare name says that the rows are people.
+// head reads the line [from, to) as the keys of columns. There must be at least two, and one
+// besides a bare name must show that the rows are people.
 func (s *scanner) head(head *columns, row *[maxColumns]cell, from, to int) {
 	head.n = 0
 	for _, sep := range [...]byte{',', ';', '\t', '|'} {
@@ -102,7 +102,7 @@ func (s *scanner) head(head *columns, row *[maxColumns]cell, from, to int) {
 	}
 }
 
-// surnames makes a column that is called a name that of one half of names where another has the other
+// surnames treats a column named only "name" as one half of names if another column has the other
 // half: nom, prénom.
 func (s *scanner) surnames(head *columns, row []cell) {
 	names, other := -1, false
@@ -120,7 +120,8 @@ func (s *scanner) surnames(head *columns, row []cell) {
 	}
 }
 
-// cells cuts a line at a separator, bars at its ends, spaces and quotes aside; 0 for too many.
+// cells splits a line at a separator, without bars at its ends, spaces and quotes; it returns 0 if
+// there are too many.
 func (s *scanner) cells(row *[maxColumns]cell, from, to int, sep byte) (n int) {
 	for to > from && (s.text[to-1] == '\r' || s.text[to-1] == ' ') {
 		to--
@@ -147,7 +148,7 @@ func (s *scanner) cells(row *[maxColumns]cell, from, to int, sep byte) (n int) {
 	return n
 }
 
-// cellEnd returns the end of the cell at from, and where the next one begins.
+// cellEnd returns the end of the cell at from, and the start of the next one.
 func (s *scanner) cellEnd(from, to int, sep byte) (end, next int) {
 	at := from
 	if at < to && s.text[at] == '"' {

@@ -8,7 +8,7 @@ import (
 //go:embed tld.txt
 var domains string
 
-// tlds holds for each domain whether a bare name may end in it.
+// tlds holds, for each top-level domain, whether a bare host name may end in it.
 var tlds = func() map[string]tldKind { //nolint:gochecknoglobals // constant table
 	m, kinds := make(map[string]tldKind), map[string]tldKind{"= known": tldKnown, "= word": tldWord, "= file": tldFile}
 	var kind tldKind
@@ -21,7 +21,7 @@ var tlds = func() map[string]tldKind { //nolint:gochecknoglobals // constant tab
 			continue
 		}
 		for w := range strings.FieldsSeq(line) {
-			if kind == tldKnown || m[w] != 0 { // what is a word or a file ending besides
+			if kind == tldKnown || m[w] != 0 { // also a word or a file extension
 				m[w] |= kind
 			}
 		}

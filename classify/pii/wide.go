@@ -7,25 +7,24 @@ import (
 	"unicode/utf8"
 )
 
-// leastWide is how many digits of another script a text has for it to be read with those of ASCII:
-// fewer are no number of anyone.
+// leastWide is the minimum number of non-ASCII digits for which a text is rewritten with ASCII
+// digits: fewer are not a personal number.
 const leastWide = 6
 
-// firstWide is the least first byte of a character that ascii knows.
+// firstWide is the lowest first byte of a character that ascii converts.
 const firstWide = 0xD9
 
-// narrowed is a text in which digits of Arabic, Persian and full width, and the signs and letters
-// of full width, stand as those of ASCII, and the hyphens and the space that Japanese sets between
-// digits.
+// narrowed is a text in which Arabic, Persian and full-width digits, full-width signs and letters,
+// and the hyphens and the space that Japanese uses between digits, are replaced by ASCII.
 type narrowed struct {
 	text string
 	cuts []cut // in order
 }
 
-// cut is a place behind which the text is shorter than it was.
+// cut is a position after which the text is shorter than the original.
 type cut struct{ at, less int }
 
-// narrow rewrites text, if it has such digits enough or a full-width @.
+// narrow rewrites text, if it has enough such digits or a full-width @.
 func narrow(text string) (n narrowed, ok bool) {
 	digits := 0
 	for i := 0; i < len(text) && digits < leastWide; {
@@ -39,7 +38,7 @@ func narrow(text string) (n narrowed, ok bool) {
 			digits = leastWide
 		case isDigit(a):
 			digits++
-		case digitJoint(text, i, r, size) != 0: // two of them part a number
+		case digitJoint(text, i, r, size) != 0: // two of them separate a number
 			digits += leastWide / 2
 		}
 		i += size
@@ -65,7 +64,7 @@ func narrow(text string) (n narrowed, ok bool) {
 	return n, true
 }
 
-// ascii is what r stands for in ASCII, 0 for all that it is not about.
+// ascii returns the ASCII equivalent of r, or 0 if it has none.
 func ascii(r rune) byte {
 	switch {
 	case r >= 0x660 && r <= 0x669:
@@ -79,8 +78,8 @@ func ascii(r rune) byte {
 	return 0
 }
 
-// digitJoint is what a hyphen or a space of another width at i, between two digits, stands for in
-// ASCII, or 0.
+// digitJoint returns the ASCII equivalent of a non-ASCII hyphen or space at i between two digits,
+// or 0.
 func digitJoint(text string, i int, r rune, size int) byte {
 	joint := byte('-')
 	switch r {
@@ -97,7 +96,7 @@ func digitJoint(text string, i int, r rune, size int) byte {
 	return joint
 }
 
-// before is the place in the text as it was of place i in the one that was rewritten.
+// before returns the position in the original of position i in the rewritten text.
 func (n *narrowed) before(i int) int {
 	k, found := slices.BinarySearchFunc(n.cuts, i, func(c cut, i int) int { return c.at - i })
 	if found {

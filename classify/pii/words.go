@@ -8,8 +8,8 @@ import (
 	"signalbox/internal/script"
 )
 
-// word looks at the capital at i and returns where to go on, inside or behind the word that it
-// begins.
+// word examines the capital at i and returns where to continue, inside or after the word that
+// begins there.
 func (s *scanner) word(i int) int {
 	if s.wordBefore(i) {
 		return i + 1
@@ -68,7 +68,7 @@ func (s *scanner) lookup(i, end int) (full int, kinds entry) {
 	return full, kinds
 }
 
-// title reads a title that ends with the dot at i: "Dr." before a name, in any case.
+// title reads a title that ends with the dot at i: "Dr." before a name, in either case.
 func (s *scanner) title(i int) int {
 	b := s.byteAt(i-1) | 0x20
 	if b != 'r' && b != 's' && b != 'f' && b != 'a' && b != 'g' && b != 'n' || s.byteAt(i+1) != ' ' {
@@ -96,10 +96,10 @@ func (s *scanner) titled(i int) bool {
 	return isUpper(b) || b >= utf8.RuneSelf || s.nameAt(i+1) && s.byteAt(i-1) == 'r' && s.text[max(0, i-3):i] == "Sir"
 }
 
-// nameAt reports whether a word begins at i that may be a name: of two letters at least.
+// nameAt reports whether a word of at least two letters, which may be a name, begins at i.
 func (s *scanner) nameAt(i int) bool { return s.wordEnd(i) >= i+2 }
 
-// memberOf reports whether the nationality or creed at [i, end) is said of a person: a word for a
+// memberOf reports whether the nationality or creed at [i, end) describes a person: a word for a
 // person or a delegation follows, or an age precedes.
 func (s *scanner) memberOf(i, end int) bool {
 	if strings.HasSuffix(s.text[:i], "year-old ") || strings.HasSuffix(s.text[:i], "years old ") {
@@ -116,7 +116,7 @@ func (s *scanner) memberOf(i, end int) bool {
 // name.
 func (s *scanner) company(i, end int) bool {
 	start, n := s.companyWords(i, end)
-	for n > 0 { // articles and the like that only begin a sentence
+	for n > 0 { // articles and similar words that only begin a sentence
 		first := s.text[start:s.wordEnd(start)]
 		if _, ok := sentenceWords[first]; !ok {
 			break
@@ -134,8 +134,7 @@ func (s *scanner) company(i, end int) bool {
 	return true
 }
 
-// companyWords returns where the words begin that stand before the legal form [i, end), and their
-// number.
+// companyWords returns the start of the words before the legal form [i, end), and their number.
 func (s *scanner) companyWords(i, end int) (start, n int) {
 	start = i
 	for n < maxCompany && start > 1 {
@@ -152,7 +151,7 @@ func (s *scanner) companyWords(i, end int) (start, n int) {
 		}
 		from := s.companyWord(k)
 		if first, _ := utf8.DecodeRuneInString(s.text[from:]); from == k || n > 0 && script.IsIdeograph(first) {
-			break // or a sentence without spaces, before the name
+			break // or a sentence without spaces before the name
 		}
 		start = from
 		n++
@@ -160,7 +159,7 @@ func (s *scanner) companyWords(i, end int) (start, n int) {
 	return start, n
 }
 
-// maxCompany is how many words before a legal form belong to a company's name.
+// maxCompany is the maximum number of words of a company's name before its legal form.
 const maxCompany = 5
 
 // companyWord returns the start of the capitalised word, or of "and" or "&", that ends at k, or k.
@@ -188,12 +187,12 @@ func (s *scanner) companyWord(k int) int {
 	return k
 }
 
-// ideographic is script.IsIdeograph, and so for the mark of a long vowel.
+// ideographic is script.IsIdeograph, including the mark of a long vowel.
 func ideographic(r rune) bool { return r == 'ー' || script.IsIdeograph(r) }
 
 func (s *scanner) endOfText(i int) bool { return i >= len(s.text) || s.text[i] == '\n' }
 
-// named reads a name at i behind words that say that a name comes: up to three capitalised words.
+// named reads a name at i after words that announce a name: up to three capitalised words.
 func (s *scanner) named(i int) int {
 	if b := s.byteAt(i - 1); b != ' ' && b != ':' {
 		return 0
@@ -208,8 +207,8 @@ func (s *scanner) named(i int) int {
 	return s.add(Person, i, end, scoreCue)
 }
 
-// employer reads the name of a company at i behind words that say that someone works there: up to
-// three capitalised words.
+// employer reads the name of a company at i after words that announce an employer: up to three
+// capitalised words.
 func (s *scanner) employer(i int) int {
 	if s.byteAt(i-1) != ' ' || !s.cuedBy(i, beforeWork) {
 		return 0
@@ -221,7 +220,7 @@ func (s *scanner) employer(i int) int {
 	return s.add(Organization, i, end, scoreCue)
 }
 
-// maxName is how many words of a name are taken.
+// maxName is the maximum number of words of a name.
 const maxName = 3
 
 // fullName returns the end of the capitalised words that begin at i.
@@ -261,20 +260,20 @@ var (
 		"hola soy", "hola, soy", "yo soy", "buenas, soy", "días, soy", "tardes, soy", "buongiorno, sono", "ciao, sono",
 		"salve, sono", "buonasera, sono", "olá, sou", "bonjour, je suis",
 	}
-	// homeCues stand before the place where someone was born, lives or works.
+	// homeCues precede the place where someone was born, lives or works.
 	homeCues = cues{
 		"born in", "live in", "lives in", "lived in", "living in", "reside in", "resides in", "residing in", "resident of", "grew up in", "moved to", "relocated to", "hometown of", "based in",
 		"wohne in", "wohnt in", "geboren in", "habite à", "né à", "née à", "vivo en", "vive en", "nació en", "nací en", "moro em", "nasceu em", "vivo a", "abito a", "nato a", "nata a", "woon in", "woont in", "bor i", "född i",
 	}
-	// workCues stand before an employer.
+	// workCues precede an employer.
 	workCues = cues{
 		"work at", "works at", "worked at", "working at", "work for", "works for", "worked for", "working for", "employed by", "employed at", "job at", "my employer", "hired by",
 		"ceo of", "cto of", "cfo of", "founder of", "arbeite bei", "arbeitet bei", "travaille chez", "trabajo en", "trabajo para", "trabalho na", "lavoro per", "lavoro in", "werk bij", "werkt bij",
 		"jobbar på", "arbetar på", "pracuję w",
 	}
-	// creedCues stand before what someone says of himself or another.
+	// creedCues precede what people say about themselves or others.
 	creedCues = cues{"i am", "i'm", "i’m", "he is", "she is", "as a", "as an", "nationality", "citizenship", "religion", "ethnicity"}
-	// personWords follow a nationality or creed that is said of people.
+	// personWords follow a nationality or creed that describes people.
 	personWords = wordSet("citizen citizens delegation national nationals woman man women men girl boy immigrant immigrants refugee refugees native passport descent origin family " +
 		"patient wife husband couple student employee employees voter voters senator politician community")
 	// sentenceWords begin a sentence, not a company.
@@ -282,5 +281,5 @@ var (
 	dottedTitles  = wordSet("mr mrs ms dr prof sr sra srta sig dott dra hr fr mgr inż st rev hon sn")
 )
 
-// maxTitle is longer than the longest of dottedTitles, in bytes.
+// maxTitle is more than the length of the longest of dottedTitles, in bytes.
 const maxTitle = 6
