@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// Cases calls visit with each string, in its double quotes, that a case of the Go files compares
-// with, and says where it is. Arguments of calls, as a prefix that is looked for, and raw strings are
-// none. It returns how many there were; a file that does not parse ends the test.
+// Cases calls visit with each quoted string that a case of the Go files compares with, and its
+// position. Arguments of calls, such as a prefix to search for, and raw strings do not count. It
+// returns the number of strings; a file that does not parse ends the test.
 func Cases(tb testing.TB, visit func(at token.Position, quoted string), files ...string) (n int) {
 	tb.Helper()
 	set := token.NewFileSet()

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Authority issues certificates for tests. Its files lie in a folder of the test. It belongs to one
+// Authority issues certificates for tests. Its files are in a folder of the test. It belongs to one
 // goroutine.
 type Authority struct {
 	File string // its own certificate, in PEM
@@ -28,7 +28,7 @@ type Authority struct {
 	serial int64
 }
 
-// NewAuthority makes an authority that nobody else trusts.
+// NewAuthority creates an authority that no other program trusts.
 func NewAuthority(tb testing.TB) *Authority {
 	tb.Helper()
 	a := &Authority{tb: tb, dir: tb.TempDir()}
@@ -41,8 +41,8 @@ func NewAuthority(tb testing.TB) *Authority {
 	return a
 }
 
-// Issue writes a certificate for a host or a client of that name, with its key, and returns their
-// files. A second certificate of the same name takes the place of the first. Hosts are on loopback.
+// Issue writes a certificate with its key for a host or a client of that name, and returns their
+// files. A second certificate of the same name replaces the first. Hosts are on loopback.
 func (a *Authority) Issue(name string) (certFile, keyFile string) {
 	a.tb.Helper()
 	template := a.template(name)
@@ -61,7 +61,7 @@ func (a *Authority) Issue(name string) (certFile, keyFile string) {
 	return certFile, keyFile
 }
 
-// Pair is Issue for a program that takes the certificate as a value.
+// Pair works like Issue, for programs that take the certificate as a value.
 func (a *Authority) Pair(name string) tls.Certificate {
 	a.tb.Helper()
 	pair, err := tls.LoadX509KeyPair(a.Issue(name))
@@ -71,7 +71,7 @@ func (a *Authority) Pair(name string) tls.Certificate {
 	return pair
 }
 
-// Pool is what trusts the authority and nobody else.
+// Pool trusts only this authority.
 func (a *Authority) Pool() *x509.CertPool {
 	p := x509.NewCertPool()
 	p.AddCert(a.cert)
@@ -108,7 +108,7 @@ func (a *Authority) sign(template, parent *x509.Certificate, public *ecdsa.Publi
 	return cert
 }
 
-// write puts the file in place at once, as a tool that renews certificates would.
+// write replaces the file atomically, like a tool that renews certificates.
 func (a *Authority) write(file, kind string, der []byte) {
 	a.tb.Helper()
 	next := file + ".next"

@@ -5,9 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// Countdown is a context that ends when it has been looked at so many times, at whatever point of
-// the work that is. Only its Err ends: Done is that of the context below it. It is safe for
-// concurrent use.
+// Countdown is a context that ends after a given number of calls of Err, to interrupt work at any
+// point. Only its Err ends: Done is that of the parent context. It is safe for concurrent use.
 type Countdown struct {
 	context.Context //nolint:containedctx // it is one
 
@@ -16,7 +15,7 @@ type Countdown struct {
 	looks atomic.Int64
 }
 
-// NewCountdown returns a context whose Err gives nil left times, and then cause.
+// NewCountdown returns a context whose Err returns nil left times, and then cause.
 func NewCountdown(ctx context.Context, left int, cause error) *Countdown {
 	return &Countdown{Context: ctx, left: int64(left), cause: cause}
 }
@@ -29,5 +28,5 @@ func (c *Countdown) Err() error {
 	return nil
 }
 
-// Looks is how often Err was called.
+// Looks returns the number of calls of Err.
 func (c *Countdown) Looks() int { return int(c.looks.Load()) }

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// threadUsage is RUSAGE_THREAD of getrusage(2), which package syscall does not name.
+// threadUsage is RUSAGE_THREAD of getrusage(2), for which package syscall has no constant.
 const threadUsage = 1
 
-// CPUTime runs f, which must not start goroutines for its work, and returns the CPU time that it
-// took: what else the machine does counts for little. Linux only.
+// CPUTime runs f, which must not start goroutines for its work, and returns the CPU time used,
+// which other load on the machine hardly affects. Linux only.
 func CPUTime(tb testing.TB, f func()) time.Duration {
 	tb.Helper()
 	runtime.LockOSThread()
@@ -21,8 +21,8 @@ func CPUTime(tb testing.TB, f func()) time.Duration {
 	return usage(tb, threadUsage) - before
 }
 
-// ProcessTime is CPUTime for an f that starts goroutines. Whatever else the process does counts, so
-// that no other test may run.
+// ProcessTime is CPUTime for an f that starts goroutines. Everything in the process counts, so no
+// other test may run.
 func ProcessTime(tb testing.TB, f func()) time.Duration {
 	tb.Helper()
 	before := Used(tb)
@@ -30,8 +30,8 @@ func ProcessTime(tb testing.TB, f func()) time.Duration {
 	return Used(tb) - before
 }
 
-// Used is the processor time that this process has used so far. On a machine that others share it
-// says more than the clock.
+// Used returns the processor time that this process has used so far. On a shared machine it is more
+// meaningful than elapsed time.
 func Used(tb testing.TB) time.Duration {
 	tb.Helper()
 	return usage(tb, syscall.RUSAGE_SELF)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Eventually asks until ok, for what tells nobody when it happens; what is said when Patience is
-// over.
+// Eventually polls until ok returns true, for events without notification. It fails with what after
+// Patience.
 func Eventually(tb testing.TB, what string, ok func() bool) {
 	tb.Helper()
 	poll := time.NewTicker(5 * time.Millisecond)

@@ -1,6 +1,7 @@
 package testkit
 
-// Fewer is how many of n rounds a test does: all, or a quarter, at least 1, with the race detector.
+// Fewer returns how many of n rounds a test runs: all, or with the race detector a quarter, at
+// least 1.
 func Fewer(n int) int {
 	if Race {
 		return max(1, n/4)

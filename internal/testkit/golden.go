@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Golden compares got with testdata/NAME, or rewrites the file when *update is true; update is a
-// flag of the test binary.
+// Golden compares got with testdata/NAME, or rewrites the file if *update is true; update is a flag
+// of the test binary.
 func Golden(tb testing.TB, name, got string, update *bool) {
 	tb.Helper()
 	path := filepath.Join("testdata", name)

@@ -9,13 +9,13 @@ import (
 	"go.uber.org/goleak"
 )
 
-// leakPatience is how long goroutines may take to end after the last test. The client of Redis
-// leaves one that sleeps for up to a second when a connection ends (rueidis,
-// clusterRefreshAutoMaxDelay), which goleak alone does not wait for.
+// leakPatience is how long goroutines may take to end after the last test. The Redis client leaves
+// one that sleeps for up to a second when a connection ends (rueidis, clusterRefreshAutoMaxDelay),
+// longer than goleak waits by default.
 const leakPatience = 10 * time.Second
 
-// VerifyNoLeaks runs the tests of a package that talks to Redis, releases what they shared, fails
-// if that fails or goroutines are left, and exits. It belongs into TestMain.
+// VerifyNoLeaks runs the tests of a package that uses Redis, releases shared resources, fails if
+// that fails or goroutines are left, and exits. Call it in TestMain.
 func VerifyNoLeaks(m *testing.M, release ...func() error) {
 	code := m.Run()
 	for _, f := range release {
@@ -33,8 +33,8 @@ func VerifyNoLeaks(m *testing.M, release ...func() error) {
 	os.Exit(code)
 }
 
-// leaks looks until no goroutine is left or the patience ends. Each look of goleak takes about half
-// a second.
+// leaks checks repeatedly until no goroutine is left or the patience ends. Each check of goleak
+// takes about half a second.
 func leaks(patience time.Duration) error {
 	for end := time.Now().Add(patience); ; {
 		err := goleak.Find()

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Log is a buffer that a log may be written to from anywhere. The zero value is ready for use.
+// Log is a log buffer that is safe for concurrent use. The zero value is ready for use.
 type Log struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -18,7 +18,7 @@ func (l *Log) Write(b []byte) (int, error) {
 	return l.b.Write(b)
 }
 
-// String is what was written so far.
+// String returns the content so far.
 func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

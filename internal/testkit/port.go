@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// FreePort is a port of loopback that nobody listens on. It is below those that Linux gives to
-// connections and to listeners on port 0 (32768 and up, ip(7)): nothing takes it before its use but
-// another listener that chose it, and no client that waits for it there is answered by itself.
+// FreePort returns a free loopback port. It is below the ports that Linux assigns to connections
+// and to listeners on port 0 (32768 and up, ip(7)): only another listener that chose it explicitly
+// can take it before its use, and a client that connects to it repeatedly cannot connect to itself.
 func FreePort(ctx context.Context) (string, error) {
 	for range 1000 {
 		port := strconv.Itoa(10000 + rand.IntN(22768)) //nolint:gosec // no secret

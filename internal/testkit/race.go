@@ -2,6 +2,6 @@
 
 package testkit
 
-// Race reports whether the tests are built with the race detector. It takes ten to twenty times as
-// long over what only computes: such a test may do less of it, and counts no allocations.
+// Race reports whether the tests are built with the race detector. It slows pure computation by a
+// factor of ten to twenty: such tests may do less work, and must not count allocations.
 const Race = true

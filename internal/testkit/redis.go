@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Redis is a redis-server of the test's own, on a free port of loopback, with its data in a folder
-// of the test. It ends with the test.
+// Redis is a redis-server for one test, on a free loopback port, with its data in a folder of the
+// test. It ends with the test.
 type Redis struct {
 	tb   testing.TB
 	dir  string
@@ -25,8 +25,8 @@ type Redis struct {
 }
 
 // NewRedis starts a redis-server with additional arguments, such as "--maxmemory", "10mb". Data is
-// written to disk before a write is answered. In short mode, and without the program, the test is
-// skipped; without the program it fails when CI is set.
+// written to disk before a write is acknowledged. In short mode, and without the program, the test
+// is skipped; without the program it fails if CI is set.
 func NewRedis(tb testing.TB, args ...string) *Redis {
 	tb.Helper()
 	if testing.Short() {
@@ -57,13 +57,13 @@ func NewRedis(tb testing.TB, args ...string) *Redis {
 	return nil
 }
 
-// URL is where clients find it.
+// URL returns the URL for clients.
 func (r *Redis) URL() string { return "redis://127.0.0.1:" + r.port }
 
-// Addr is host and port.
+// Addr returns host and port.
 func (r *Redis) Addr() string { return "127.0.0.1:" + r.port }
 
-// Start starts it, with the data that Stop or Kill left, and returns when it is ready.
+// Start starts the server with the data left by Stop or Kill, and returns when it is ready.
 func (r *Redis) Start() {
 	r.tb.Helper()
 	if said := r.start(); said != "" {

@@ -22,7 +22,7 @@ func fingerprint(s string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// bodies are the faults of bodies that are no streams.
+// bodies are the faults of bodies that are not streams.
 func bodies() map[string]play {
 	encoded := func(encoding string, body []byte) play {
 		return func(x *exchange) bool { return x.json(200, string(body), "Content-Encoding: "+encoding) }
@@ -113,7 +113,7 @@ func gzipped(s string) []byte {
 	return b.Bytes()
 }
 
-// bomb is mb mebibytes of blanks in gzip.
+// bomb returns mb mebibytes of spaces, compressed with gzip.
 func bomb(mb int) []byte {
 	var b bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed) // the level is valid
@@ -125,7 +125,7 @@ func bomb(mb int) []byte {
 	return b.Bytes()
 }
 
-// deflated is s in the format of zlib, which HTTP calls deflate (RFC 9110, section 8.4.1.2), or
+// deflated returns s in zlib format, which HTTP calls deflate (RFC 9110, section 8.4.1.2), or
 // without its wrapper, as some servers send it.
 func deflated(s string, wrapped bool) []byte { //nolint:revive // a fact
 	var b bytes.Buffer
@@ -147,9 +147,9 @@ func zstandard(s string) []byte {
 	return z.EncodeAll([]byte(s), nil)
 }
 
-// brotli writes s as one uncompressed meta-block (RFC 7932, section 9.2): a window of 16 bits is
-// the bit 0, then ISLAST 0, MNIBBLES 4 as 00, the length less one in 16 bits, and ISUNCOMPRESSED 1;
-// an empty last meta-block is 11.
+// brotli encodes s as one uncompressed meta-block (RFC 7932, section 9.2): a window of 16 bits is
+// the bit 0, then ISLAST 0, MNIBBLES 4 as 00, the length minus one in 16 bits, and ISUNCOMPRESSED
+// 1; an empty last meta-block is 11.
 func brotli(s string) []byte {
 	head := uint32(len(s)-1)<<4 | 1<<20
 	out := []byte{byte(head), byte(head >> 8), byte(head >> 16)}

@@ -11,24 +11,24 @@ import (
 	"signalbox/internal/testkit"
 )
 
-// maxUnread is how many bytes a connection may have waiting before its reader lets the other side
-// wait.
+// maxUnread is the number of bytes that may be pending on a connection before its reader blocks the
+// peer.
 const maxUnread = 256 << 10
 
-// conn is a connection whose other side is watched at all times: a goroutine of its own reads, so
-// that its going is stamped even while a mode is silent.
+// conn is a connection whose peer is watched at all times: a separate goroutine reads, so that a
+// disconnect is recorded even while a mode is silent.
 type conn struct {
 	net.Conn
 	id  int
 	log *journal
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	cond   *sync.Cond
 	buf    []byte
 	err    error // of the last read
-	req    int   // under way or last
+	req    int   // in progress, or the last one
 	closed bool
-	gone   chan struct{} // closed when the other side went
+	gone   chan struct{} // closed when the peer has gone
 }
 
 func newConn(c net.Conn, id int, log *journal) *conn {
@@ -71,7 +71,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// Read gives what the pump has read.
+// Read returns data that the pump has read.
 func (c *conn) Read(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,14 +87,14 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// belongs notes which request the connection serves.
+// belongs records which request the connection serves.
 func (c *conn) belongs(req int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.req = req
 }
 
-// Close ends the connection in order.
+// Close ends the connection normally.
 func (c *conn) Close() error {
 	c.mu.Lock()
 	c.closed = true
@@ -103,13 +103,14 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// reset ends it with RST.
+// reset ends the connection with RST.
 func (c *conn) reset() {
 	testkit.Linger(c.Conn)
 	_ = c.Close()
 }
 
-// passes waits, unless one of the channels is closed first; it reports whether the time passed.
+// passes waits for d, unless one of the channels is closed first, and reports whether the time
+// passed.
 func passes(d time.Duration, gone, stop <-chan struct{}) bool {
 	if d <= 0 {
 		return true

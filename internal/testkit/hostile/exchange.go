@@ -7,7 +7,7 @@ import (
 	"signalbox/internal/testkit"
 )
 
-// exchange is a request and the answer on its way.
+// exchange is a request and its response in progress.
 type exchange struct {
 	*Server
 	mode
@@ -17,8 +17,8 @@ type exchange struct {
 	id   int // of the request
 	nth  int // of the connection
 	sent int64
-	told time.Time // when bytes were noted last
-	err  error     // of the first write that failed
+	told time.Time // when bytes were last recorded
+	err  error     // of the first failed write
 }
 
 // run plays the mode.
@@ -36,7 +36,7 @@ func (x *exchange) run() (keep bool) {
 	return keep
 }
 
-// write sends bytes as they are, in one write; it reports whether the connection still takes them.
+// write sends bytes unchanged, in one write, and reports whether the connection still accepts data.
 func (x *exchange) write(s string) bool {
 	if x.err != nil {
 		return false
@@ -57,7 +57,7 @@ func (x *exchange) write(s string) bool {
 	return err == nil
 }
 
-// pause waits between two pieces; false when the other side has gone.
+// pause waits between two pieces; false if the peer has gone.
 func (x *exchange) pause(d time.Duration) bool {
 	if x.err != nil {
 		return false
@@ -73,7 +73,7 @@ func (x *exchange) head() bool { return x.write(StreamHead) }
 
 func (x *exchange) chunk(s string) bool { return x.write(testkit.Chunk(s)) }
 
-// event is event i of an answer.
+// event returns event i of a response.
 func (s *Server) event(i int, text string) string {
 	at := time.Now()
 	if s.opts.Still {
@@ -82,7 +82,7 @@ func (s *Server) event(i int, text string) string {
 	return EventOf(i, text, at)
 }
 
-// events sends events, d after each other.
+// events sends n events with delay d between them.
 func (x *exchange) events(n int) bool {
 	d := x.wait("d", 0)
 	for i := range n {
@@ -93,19 +93,19 @@ func (x *exchange) events(n int) bool {
 	return true
 }
 
-// word is the text of event i.
+// word returns the text of event i.
 func word(i int) string {
 	words := strings.Fields("The box beside the line reads every signal and sets the points")
 	return words[i%len(words)] + " "
 }
 
-// before sends the head and the k events that come before a fault.
+// before sends the head and the k events that precede a fault.
 func (x *exchange) before() bool { return x.head() && x.events(x.num("k", 2)) }
 
-// finish sends the end of a stream, in order.
+// finish sends the normal end of a stream.
 func (x *exchange) finish() bool { return x.chunk(Finish) && x.chunk(Done) && x.write(End) }
 
-// fin closes the connection in order.
+// fin closes the connection normally.
 func (*exchange) fin() bool { return false }
 
 func (x *exchange) rst() bool {
@@ -113,7 +113,7 @@ func (x *exchange) rst() bool {
 	return false
 }
 
-// hold is silent until the other side goes, and then ends the connection.
+// hold stays silent until the peer disconnects, and then ends the connection.
 func (x *exchange) hold() bool {
 	x.log.add(Event{Conn: x.c.id, Req: x.id, Kind: Holding})
 	select {
@@ -123,12 +123,12 @@ func (x *exchange) hold() bool {
 	return false
 }
 
-// json sends a whole answer with a body.
+// json sends a complete response with a body.
 func (x *exchange) json(status int, body string, header ...string) bool {
 	return x.write(answerHead(status, "application/json", len(body), header...) + body)
 }
 
-// ok answers well.
+// ok sends a valid response.
 func (x *exchange) ok() bool {
 	if !x.req.streams() {
 		return x.json(200, Completion)

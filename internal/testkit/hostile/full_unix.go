@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// fullListener is a listener that nobody accepts from and whose queue is full, and the connections
-// that fill it: the SYN of a further one is dropped (listen(2), tcp_abort_on_overflow).
+// fullListener returns a listener that is never accepted from and whose queue is full, and the
+// connections that fill it: the SYN of a further one is dropped (listen(2), tcp_abort_on_overflow).
 func fullListener(ctx context.Context) (net.Listener, []net.Conn, error) {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	if err != nil {
@@ -30,12 +30,12 @@ func fullListener(ctx context.Context) (net.Listener, []net.Conn, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("listen: %w", err)
 	}
-	if err := syscall.Listen(fd, 0); err != nil { // FileListener leaves the queue as it is; said again in case it does not
+	if err := syscall.Listen(fd, 0); err != nil { // FileListener keeps the queue length; set again in case it does not
 		return nil, nil, fmt.Errorf("listen: %w", err)
 	}
 	var fill []net.Conn
 	dialer := net.Dialer{Timeout: 250 * time.Millisecond}
-	for range 16 { // a queue of 0 holds one, on Linux
+	for range 16 { // on Linux a queue of length 0 holds one
 		c, err := dialer.DialContext(ctx, "tcp", l.Addr().String())
 		if err != nil {
 			return l, fill, nil

@@ -17,22 +17,22 @@ import (
 	"signalbox/internal/testkit"
 )
 
-// Options are what a server is started with. The zero value serves well.
+// Options configure a server. The zero value is a server without faults.
 type Options struct {
-	// Mode is the usual one.
+	// Mode is the usual mode.
 	Mode string
-	// TLS serves over TLS with these settings; the modes of TLS bring their own.
+	// TLS serves over TLS with these settings; the TLS modes have their own.
 	TLS *tls.Config
-	// HTTP2 serves over HTTP/2 and nothing else; the modes are those of Modes2.
+	// HTTP2 serves HTTP/2 only; the modes are those of Modes2.
 	HTTP2 bool
 	// Secure serves over TLS with a certificate of the test authority.
 	Secure bool
-	// Choose, when not nil, is asked for the mode of each request before anything else; empty
-	// leaves it to the others.
+	// Choose, if not nil, selects the mode of each request with the highest priority; an empty
+	// result leaves the choice to the other sources.
 	Choose func() string
-	// Unix serves on a socket of this path in place of a port of loopback.
+	// Unix serves on a socket at this path instead of a loopback port.
 	Unix string
-	// Still makes the time in events 0, so that answers are the same each time.
+	// Still sets the time in events to 0, so that responses are always identical.
 	Still bool
 }
 
@@ -43,7 +43,7 @@ type Server struct {
 	usual  string
 	log    *journal
 	url    string
-	listen net.Listener // nil when connections are refused
+	listen net.Listener // nil if connections are refused
 	stop   chan struct{}
 	all    sync.WaitGroup
 
@@ -52,13 +52,13 @@ type Server struct {
 	started                    time.Time
 	frozen                     atomic.Bool
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	script []string
 	conns  map[*conn]struct{}
 	n      int // connections so far
 	reqs   int
 	window []time.Time // of the requests within the last second, for rate-limit
-	fill   []net.Conn  // that keep the queue of connections full
+	fill   []net.Conn  // connections that keep the queue full
 	closed bool
 }
 
@@ -78,7 +78,7 @@ func Start(tb testing.TB, o Options) *Server {
 	return s
 }
 
-// open0 opens the listener that the usual mode asks for.
+// open0 opens the listener for the usual mode.
 func (s *Server) open0(ctx context.Context) error {
 	scheme := "http://"
 	if s.usualIs("blackhole") {
@@ -130,10 +130,10 @@ func (s *Server) usualIs(name string) bool {
 	return got == name
 }
 
-// URL is the base of the API, as a configuration names it.
+// URL returns the base URL of the API, as in a configuration.
 func (s *Server) URL() string { return s.url }
 
-// Next scripts the modes of the coming POST requests, one each.
+// Next scripts the modes of the next POST requests, one each.
 func (s *Server) Next(modes ...string) {
 	s.tb.Helper()
 	for _, m := range modes {
@@ -168,10 +168,10 @@ func (s *Server) Close() {
 	s.all.Wait()
 }
 
-// OpenConns is how many connections are open.
+// OpenConns returns the number of open connections.
 func (s *Server) OpenConns() int { return int(s.open.Load()) }
 
-// MaxConcurrent is how many POST requests were served at once.
+// MaxConcurrent returns the maximum number of POST requests served concurrently.
 func (s *Server) MaxConcurrent() int { return int(s.mostServing.Load()) }
 
 func (s *Server) accept(ctx context.Context, l net.Listener, cfg *tls.Config) {
@@ -202,7 +202,7 @@ func (s *Server) accept(ctx context.Context, l net.Listener, cfg *tls.Config) {
 	}
 }
 
-// atMost keeps the largest value in most.
+// atMost stores the largest value in most.
 func atMost(most *atomic.Int64, now int64) {
 	for {
 		was := most.Load()

@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// mode is one way to answer.
+// mode is one way to respond.
 type mode struct {
 	name   string
 	params url.Values
-	play   play  // nil for modes of HTTP/2 alone
-	play2  play2 // nil for modes of HTTP/1.1 alone
+	play   play  // nil for modes that exist only in HTTP/2
+	play2  play2 // nil for modes that exist only in HTTP/1.1
 }
 
-// play answers the request of an exchange and reports whether its connection may carry another one.
+// play responds to the request of an exchange and reports whether its connection may be reused.
 type play func(x *exchange) (keep bool)
 
 // parse reads NAME?key=value&key=value.
@@ -47,7 +47,7 @@ func Connections() []string {
 	}
 }
 
-// num reads a number of the mode.
+// num reads a numeric parameter of the mode.
 func (m mode) num(key string, def int) int {
 	n, err := strconv.Atoi(cmp.Or(m.params.Get(key), strconv.Itoa(def)))
 	if err != nil {
@@ -56,7 +56,7 @@ func (m mode) num(key string, def int) int {
 	return n
 }
 
-// size reads a number of bytes, which may end in K, M or G.
+// size reads a parameter in bytes, which may end in K, M or G.
 func (m mode) size(key string, def int) int {
 	s := m.params.Get(key)
 	if s == "" {
@@ -86,7 +86,7 @@ func (m mode) wait(key string, def time.Duration) time.Duration {
 	return d
 }
 
-// text reads a word of the mode.
+// text reads a text parameter of the mode.
 func (m mode) text(key, def string) string { return cmp.Or(m.params.Get(key), def) }
 
 // share reads a probability of the mode.

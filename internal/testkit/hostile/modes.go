@@ -9,7 +9,7 @@ import (
 	"signalbox/internal/testkit"
 )
 
-// catalogue is the modes by name, made once: some of them compress.
+// catalogue returns the modes by name. It is created once, because some modes compress data.
 var catalogue = sync.OnceValue(newCatalogue) //nolint:gochecknoglobals // constant table
 
 func newCatalogue() map[string]play {
@@ -47,7 +47,7 @@ func beforeBody() map[string]play {
 		"ttft": func(x *exchange) bool {
 			return x.pause(x.wait("d", 30*time.Second)) && x.ok()
 		},
-		"head-ttft": func(x *exchange) bool { // a head at once, and then as ttft
+		"head-ttft": func(x *exchange) bool { // an immediate head, then like ttft
 			return x.head() && x.pause(x.wait("d", 30*time.Second)) && x.events(3) && x.finish()
 		},
 		"watch-ttft": (*exchange).hold,
@@ -78,13 +78,13 @@ func beforeBody() map[string]play {
 			x.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
 			return x.hold()
 		},
-		"no-100": (*exchange).ok, // the server leaves out 100 Continue, see post
+		"no-100": (*exchange).ok, // the server omits 100 Continue, see post
 		"early-413": func(x *exchange) bool {
 			x.write(answerHead(413, "application/json", len(errorBody(413, "too large")), "Connection: close") + errorBody(413, "too large"))
 			if t, ok := x.c.Conn.(interface{ CloseWrite() error }); ok {
 				_ = t.CloseWrite()
 			}
-			x.pause(x.wait("d", 300*time.Millisecond)) // nothing is read any more
+			x.pause(x.wait("d", 300*time.Millisecond)) // nothing more is read
 			return x.fin()
 		},
 	}
@@ -182,7 +182,7 @@ func breaks() map[string]play {
 	return map[string]play{
 		"rst-mid": func(x *exchange) bool {
 			x.before()
-			x.pause(x.wait("d", 30*time.Millisecond)) // or the reset overtakes the events
+			x.pause(x.wait("d", 30*time.Millisecond)) // otherwise the reset overtakes the events
 			return x.rst()
 		},
 		"close-mid":       after(""),
@@ -215,7 +215,7 @@ func breaks() map[string]play {
 	}
 }
 
-// afterDone goes on with n events behind the end mark.
+// afterDone sends n more events after the end marker.
 func afterDone(x *exchange) bool {
 	if !x.before() || !x.chunk(Finish) || !x.chunk(Done) {
 		return false
@@ -241,10 +241,10 @@ func slowDrip(x *exchange) bool {
 	return x.finish()
 }
 
-// errorEvent is an error as a server tells it within a stream.
+// errorEvent is an error that a server reports within a stream.
 const errorEvent = `data: {"error":{"message":"engine died","type":"InternalServerError","param":null,"code":500}}` + "\n\n"
 
-// legal is the variety of streams that are all in order.
+// legal are variants of valid streams.
 func legal() map[string]play {
 	choice := func(fields string) string {
 		return `data: {"id":"c-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[` + fields + "]}\n\n"
@@ -282,7 +282,7 @@ func legal() map[string]play {
 	}
 }
 
-// many are behaviours over many requests.
+// many are behaviours over several requests.
 func many() map[string]play {
 	busy := func(x *exchange) bool { return x.json(503, errorBody(503, "busy")) }
 	return map[string]play{
@@ -352,13 +352,13 @@ func many() map[string]play {
 	}
 }
 
-// spread is the next number below n of a sequence that is the same each time and spreads evenly.
+// spread returns the next number below n of a deterministic, evenly spread sequence.
 func (x *exchange) spread(n int) int {
 	const golden = 61 // coprime to 100, near 100 divided by the golden ratio
 	return int(x.asked.Add(1)) * golden % n
 }
 
-// mayServe takes one request of those allowed within the last second.
+// mayServe counts one request against those allowed within the last second.
 func (x *exchange) mayServe(rps int) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// request is one request as it came.
+// request is one request as received.
 type request struct {
 	method, target string
 	head           string // raw
@@ -82,7 +82,7 @@ func (q *request) streams() bool {
 	return bytes.Contains(bytes.ReplaceAll(q.body, []byte(" "), nil), []byte(`"stream":true`))
 }
 
-// fault is the mode that the request itself names; empty when it names none.
+// fault returns the mode that the request itself names; empty if it names none.
 func (q *request) fault() string {
 	if _, rest, ok := strings.Cut(string(q.body), "[[fault:"); ok {
 		name, _, ok := strings.Cut(rest, "]]")

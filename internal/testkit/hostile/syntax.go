@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// syntax is the ways to write server-sent events (WHATWG HTML, section 9.2).
+// syntax are the notations of server-sent events (WHATWG HTML, section 9.2).
 func syntax() map[string]play {
 	pieces := func(split func(stream string) []string) play {
 		return func(x *exchange) bool {
@@ -78,7 +78,7 @@ func syntax() map[string]play {
 	}
 }
 
-// floods are streams that have no end, or hardly one.
+// floods are streams without end, or almost without.
 func floods() map[string]play {
 	pour := func(most int, first, piece string) play {
 		return func(x *exchange) bool {
@@ -101,7 +101,7 @@ func floods() map[string]play {
 		},
 		"flood-comments":    pour(2<<20, "", strings.Repeat(":\n", 64)),
 		"flood-empty-lines": pour(1<<20, "", strings.Repeat("\n", 64)),
-		// drip-comments keeps a stream alive by comments alone.
+		// drip-comments keeps a stream alive by comments only.
 		"drip-comments": func(x *exchange) bool {
 			if !x.before() {
 				return false

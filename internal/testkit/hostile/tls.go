@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// authority signs the certificates of all servers, so that a client which trusts it sees nothing
-// wrong but the fault.
+// authority signs the certificates of all servers, so that a client which trusts it sees only the
+// intended fault.
 type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
@@ -41,7 +41,7 @@ func newAuthority() (authority, error) {
 	return authority{cert, key}, err //nolint:wrapcheck // goes to tb.Fatal
 }
 
-// Roots is what a client has to trust to see the faults of TLS and no other.
+// Roots is the pool that a client must trust to see the TLS faults and no others.
 func Roots() *x509.CertPool {
 	pool := x509.NewCertPool()
 	if a, err := root(); err == nil {
@@ -50,7 +50,7 @@ func Roots() *x509.CertPool {
 	return pool
 }
 
-// RootsPEM is Roots as a file holds them.
+// RootsPEM is Roots in PEM.
 func RootsPEM() []byte {
 	a, err := root()
 	if err != nil {
@@ -59,7 +59,7 @@ func RootsPEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
 }
 
-// Certificate is a certificate of the test authority for 127.0.0.1, or for name where that is not
+// Certificate returns a certificate of the test authority for 127.0.0.1, or for name if that is not
 // empty.
 func Certificate(name string, until time.Time) (tls.Certificate, error) {
 	a, err := root()
@@ -86,7 +86,7 @@ func Certificate(name string, until time.Time) (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }
 
-// tlsConfig is what a mode of TLS serves with.
+// tlsConfig returns the settings of a TLS mode.
 func tlsConfig(mode string) (*tls.Config, error) {
 	name, until := "", time.Now().Add(time.Hour)
 	switch mode {
