@@ -15,8 +15,9 @@
 // A token task with a positive label judges answers by evidence, see [Task.Positive]:
 //
 //	tasks:
-//	  - {name: grounding, kind: token, output: logits, labels: [supported, unsupported], positive: unsupported,
-//	     template: passages, temperature: 1, threshold: 0.5, window: {tokens: 4096, stride: 3072, combine: mean}}
+//	  - {name: grounding, kind: token, output: logits, labels: [supported, unsupported],
+//	     positive: unsupported, template: passages, temperature: 1, threshold: 0.5,
+//	     window: {tokens: 4096, stride: 3072, combine: mean}}
 //
 // # Hugging Face folders
 //

@@ -143,7 +143,8 @@ func hybrid(s string) bool {
 	return (p+int(s[len(s)-1]-'0'))%10 == 1
 }
 
-// german checks a tax number: exactly one digit occurs two or three times among the first ten.
+// german checks a tax number: the most frequent of its first ten digits occurs two or three times,
+// and the last digit is that of hybrid.
 func german(s string) bool {
 	most := 0
 	for d := '0'; d <= '9'; d++ {
