@@ -20,7 +20,8 @@ import (
 	"signalbox/proxy/recall"
 )
 
-// remember gives a state its answers: those of the state before, unless the room for them changed.
+// remember returns the response cache for a state: that of the previous state, unless its size
+// changed.
 func (a *App) remember(cfg *config.Config) (*recall.Answers, error) {
 	if a.answers != nil && a.answers.Fits(cfg.Cache, a.shared) {
 		return a.answers, nil
@@ -28,8 +29,8 @@ func (a *App) remember(cfg *config.Config) (*recall.Answers, error) {
 	return recall.NewAnswers(cfg.Cache, a.shared, a.answers)
 }
 
-// openRedis makes what is kept in Redis: the connection, which Serve opens, and the answers of all
-// replicas.
+// openRedis creates the objects that use Redis: the connection, which Serve opens, and the response
+// cache of all replicas.
 func (a *App) openRedis(cfg *config.Config) error {
 	r := &cfg.Memory.Redis
 	if r.URL == "" {
@@ -49,7 +50,8 @@ func (a *App) openRedis(cfg *config.Config) error {
 	return nil
 }
 
-// openTalks makes room for the states of conversations, which replicas share over their Redis.
+// openTalks creates the store for the states of conversations, which replicas share over their
+// Redis.
 func (a *App) openTalks(cfg *config.Config) {
 	var link conversation.Link
 	if a.redis != nil {
@@ -58,14 +60,14 @@ func (a *App) openTalks(cfg *config.Config) {
 	a.talks = conversation.New(link, cfg.Memory.Redis.Prefix)
 }
 
-// follow tells the proxy what questions other replicas have answers to, until ctx ends.
+// follow passes the cached questions of other replicas to the proxy, until ctx ends.
 func (a *App) follow(ctx context.Context) error {
 	if a.shared == nil {
 		<-ctx.Done()
 		return nil
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	if a.contexts == nil { // whose store watches otherwise
+	if a.contexts == nil { // otherwise the store of contexts watches
 		g.Go(func() error { return a.redis.Watch(ctx, func(ledger.News) {}, func() {}) })
 	}
 	g.Go(func() error { return a.shared.Follow(ctx, a.cfg.Load().Cache.MaxEntries, a.proxy.LearnQuestion) })
@@ -75,8 +77,9 @@ func (a *App) follow(ctx context.Context) error {
 	return nil
 }
 
-// decides stands for everything that decides requests and shapes their answers, the same in every
-// process: the content of the file, the models behind signals and the version of this program.
+// decides identifies everything that decides requests and shapes their responses, identically in
+// every process: the content of the file, the models behind signals and the version of this
+// program.
 func decides(id *decisionlog.Identity, version string) string {
 	b := fmt.Appendf(nil, "%q %q\n", version, id.Config)
 	for _, k := range slices.Sorted(maps.Keys(id.Definitions)) {

@@ -11,7 +11,7 @@ import (
 	"signalbox/proxy/budget"
 )
 
-// sharedBudgets keeps what callers spend in Redis, for all replicas. A group is a tenant.
+// sharedBudgets stores the spending of callers in Redis, for all replicas. A group is a tenant.
 type sharedBudgets struct {
 	redis   *redis.Store
 	metrics *telemetry.Metrics

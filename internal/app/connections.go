@@ -11,44 +11,42 @@ import (
 	"signalbox/internal/telemetry"
 )
 
-// connections bounds the connections of one listener. When one more comes than there may be, the
-// one that has been idle for the longest time gives way, or else one that has not said anything yet
-// for patience; where all are at work the new one waits, and those behind it wait in the queue of
-// the operating system.
+// connections limits the connections of one listener. If a new connection exceeds the limit, the
+// one that has been idle longest is closed, or else one that has sent nothing for patience. If all
+// are active, the new one waits, and those behind it wait in the queue of the operating system.
 //
-// netutil.LimitListener bounds them too, but knows nothing of what they do, and what it hands on
-// can no longer be closed in one direction alone, which the HTTP server does so that an early
-// answer is read.
+// netutil.LimitListener limits them too, but is unaware of their state, and its connections cannot
+// be closed in one direction only, which the HTTP server does so that an early response is read.
 //
-// It is a net.Listener whose state is to be told by the server; see watch. It is safe for
+// It is a net.Listener that the server must notify of connection states; see watch. It is safe for
 // concurrent use, and starts no goroutine.
 type connections struct {
 	net.Listener
 
 	name     string
 	limit    int           // at least 1
-	patience time.Duration // for connections that say nothing
+	patience time.Duration // for connections that send nothing
 
-	mu     sync.Mutex // guards what follows; a leaf
-	freed  *sync.Cond // of mu: a place may be free, or the listener is closed
+	mu     sync.Mutex // guards the fields below; no other lock is taken under it
+	freed  *sync.Cond // of mu: a slot may be free, or the listener is closed
 	open   map[net.Conn]*list.Element
 	idle   *list.List // of connections that wait for their next request, the longest waiting first
-	silent *list.List // of arrival of those that have said nothing, the oldest first
-	gone   int64      // how many gave way
+	silent *list.List // of arrivals that have sent nothing, the oldest first
+	gone   int64      // number of evicted connections
 	closed bool
 }
 
-// arrival is a connection that has said nothing since it came.
+// arrival is a connection that has sent nothing yet.
 type arrival struct {
 	conn net.Conn
 	at   time.Time
 }
 
-// patienceWithSilence is how long a connection may say nothing when its place is needed. A client
-// that means to ask sends at once: this is several round trips, and of TLS as well.
+// patienceWithSilence is how long a connection may send nothing when its slot is needed. A client
+// with a request sends it immediately: this is several round trips, also with TLS.
 const patienceWithSilence = time.Second
 
-// bound makes a listener that has at most limit connections at a time.
+// bound returns a listener with at most limit concurrent connections.
 func bound(l net.Listener, name string, limit int) *connections {
 	c := &connections{
 		Listener: l, name: name, limit: max(limit, 1), patience: patienceWithSilence,
@@ -58,7 +56,7 @@ func bound(l net.Listener, name string, limit int) *connections {
 	return c
 }
 
-// Accept implements net.Listener. It returns when there is a place for the connection.
+// Accept implements net.Listener. It returns when there is a slot for the connection.
 func (c *connections) Accept() (net.Conn, error) {
 	conn, err := c.Listener.Accept()
 	if err != nil {
@@ -80,8 +78,7 @@ func (c *connections) Close() error {
 	return c.Listener.Close()
 }
 
-// enter gives a connection a place, and reports false when the listener was closed before there was
-// one.
+// enter gives a connection a slot, and returns false if the listener was closed first.
 func (c *connections) enter(conn net.Conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,8 +92,8 @@ func (c *connections) enter(conn net.Conn) bool {
 	return true
 }
 
-// wait waits until something has changed, or the oldest connection that says nothing has done so
-// for long enough.
+// wait waits until something has changed, or the oldest silent connection has been silent for long
+// enough.
 func (c *connections) wait() {
 	if first := c.silent.Front(); first != nil {
 		at := first.Value.(arrival).at //nolint:errcheck,forcetypeassert // what the list holds
@@ -110,9 +107,9 @@ func (c *connections) wait() {
 	c.freed.Wait()
 }
 
-// evict closes a connection that nobody needs, and reports false when there is none. The client may
-// be about to use it: clients ask again on another one when an idle one was closed (RFC 9112,
-// section 9.3.1).
+// evict closes an unneeded connection, and returns false if there is none. The client may be about
+// to use it: clients retry on another one if an idle connection was closed (RFC 9112, section
+// 9.3.1).
 func (c *connections) evict(now time.Time) bool {
 	var victim net.Conn
 	if e := c.idle.Front(); e != nil {
@@ -134,7 +131,7 @@ func (c *connections) evict(now time.Time) bool {
 	return true
 }
 
-// watch has a server tell of its connections. Call it before the server serves.
+// watch makes a server report the states of its connections. Call it before the server serves.
 func (c *connections) watch(s *http.Server) {
 	s.ConnState = func(conn net.Conn, state http.ConnState) {
 		if t, ok := conn.(*tls.Conn); ok {
@@ -144,7 +141,7 @@ func (c *connections) watch(s *http.Server) {
 	}
 }
 
-// told takes in the state of a connection. One that gave way is not known any more.
+// told records the state of a connection. Evicted connections are unknown.
 func (c *connections) told(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -165,11 +162,11 @@ func (c *connections) told(conn net.Conn, state http.ConnState) {
 	case http.StateClosed, http.StateHijacked:
 		delete(c.open, conn)
 		c.freed.Broadcast()
-	case http.StateNew: // told by Accept
+	case http.StateNew: // recorded by Accept
 	}
 }
 
-// status is what the metrics say of the connections.
+// status returns the connections for the metrics.
 func (c *connections) status() telemetry.ConnectionStatus {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -179,8 +176,8 @@ func (c *connections) status() telemetry.ConnectionStatus {
 	}
 }
 
-// The files that a process has open beside those of the main listener: its libraries, logs, Redis,
-// what it watches, the admin listener, and a request's upstream connection beside the client's.
+// The files that a process opens in addition to those of the main listener: its libraries, logs,
+// Redis, watched files, the admin listener, and the upstream connection of each request.
 const (
 	otherFiles       = 96
 	filesOfARequest  = 2
@@ -189,8 +186,8 @@ const (
 	fewConnections   = 8
 )
 
-// defaultConnections is how many clients may be connected where the configuration says nothing, for
-// a process that may have so many files open; 0 stands for a limit that is not known.
+// defaultConnections is the default limit of client connections for a process that may open this
+// many files; 0 means an unknown limit.
 func defaultConnections(files uint64) int {
 	if files == 0 {
 		return mostConnections

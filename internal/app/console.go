@@ -16,7 +16,7 @@ import (
 	"signalbox/rules"
 )
 
-// consoleSource is what the console of an App shows.
+// consoleSource is the data source of an App's console.
 type consoleSource struct{ *App }
 
 var _ console.Source = consoleSource{}
@@ -98,7 +98,7 @@ func (s consoleSource) Preview(_ context.Context, text []byte) *console.Preview 
 		return out
 	}
 	next.Override(s.opts.Settings)
-	if running.File == "" { // the demo fills addresses in
+	if running.File == "" { // the demo sets addresses
 		next.Telemetry = running.Telemetry
 	}
 	if err := config.Open(next); err != nil {

@@ -21,6 +21,6 @@ func Schema() ([]byte, error) {
 //go:embed openapi.json
 var openapi []byte
 
-// OpenAPI describes the HTTP API of both listeners: OpenAPI 3.1 in JSON. The caller must not change
-// it.
+// OpenAPI returns the description of the HTTP API of both listeners: OpenAPI 3.1 in JSON. The
+// caller must not change it.
 func OpenAPI() []byte { return openapi }

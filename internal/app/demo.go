@@ -26,8 +26,8 @@ type Demo struct {
 	group   errgroup.Group
 }
 
-// The pace of the simulated backends: fast enough not to bore, slow enough to be seen streaming,
-// and to feel that a long prompt is cached: 25,000 tokens that are not take half a second.
+// The pace of the simulated backends: fast enough for a demo, slow enough to see the streaming and
+// the effect of a cached long prompt: 25,000 uncached tokens take half a second.
 const (
 	demoTTFT    = 30 * time.Millisecond
 	demoTPOT    = 12 * time.Millisecond
@@ -35,7 +35,7 @@ const (
 )
 
 // NewDemo starts one simulated backend for every endpoint of the embedded demo configuration, on
-// free loopback ports, and points the configuration at them. The caller calls Close.
+// free loopback ports, and sets their addresses in the configuration. The caller calls Close.
 func NewDemo(ctx context.Context) (*Demo, error) {
 	cfg, err := DemoConfig()
 	if err != nil {
@@ -63,7 +63,7 @@ func DemoConfig() (*config.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedded demo configuration: %w", err)
 	}
-	cfg.Auth.AllowAnonymous = true // simulated servers have nothing to hide or to pay for
+	cfg.Auth.AllowAnonymous = true // simulated servers have no secrets and no costs
 	cfg.File = ""                  // there is no file to watch
 	return cfg, nil
 }

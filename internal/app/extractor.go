@@ -15,19 +15,20 @@ import (
 	"signalbox/proxy/tools"
 )
 
-// extractor is a classifier as the proxy sees it: signals, and intents that can be added to.
+// extractor is a classifier in the form that the proxy uses: signals, and intents that can be
+// extended.
 type extractor struct {
 	*classify.Classifier
 
-	index   *knn.Index   // nil without intents, or without a model to compare by
+	index   *knn.Index   // nil without intents, or without an embedding model
 	intents []knn.Intent // as configured
 
-	state     func() hostState // what models run on
+	state     func() hostState // the state of the host
 	loaded    []*loaded        // the models of signals
-	grounding *grounding       // judges claims; nil without a model for it
+	grounding *grounding       // checks claims; nil without a model
 }
 
-// extractor returns the set's classifier as the proxy sees it.
+// extractor returns the set's classifier in the form that the proxy uses.
 func (s *modelSet) extractor() *extractor {
 	e := &extractor{Classifier: s.classifier, intents: s.intents, state: s.state, grounding: s.grounding}
 	for _, key := range slices.Sorted(maps.Keys(s.loaded)) {
@@ -48,7 +49,7 @@ var (
 	_ redact.Finder         = (*extractor)(nil)
 )
 
-// FindPersonal implements redact.Finder by the patterns that need no model.
+// FindPersonal implements redact.Finder with the patterns that need no model.
 func (*extractor) FindPersonal(ctx context.Context, text string) ([]signal.Span, error) {
 	found, err := pii.PatternsContext(ctx, text, nil)
 	out := make([]signal.Span, len(found))

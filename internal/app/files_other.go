@@ -2,5 +2,5 @@
 
 package app
 
-// openFiles is how many files the process may have open, 0 where that is not known.
+// openFiles returns how many files the process may open, 0 if unknown.
 func openFiles() uint64 { return 0 }

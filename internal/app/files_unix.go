@@ -4,8 +4,8 @@ package app
 
 import "syscall"
 
-// openFiles is how many files the process may have open, 0 where that is not known. At its start
-// the runtime raises what holds to what may hold.
+// openFiles returns how many files the process may open, 0 if unknown. At its start the Go runtime
+// raises the soft limit to the hard limit.
 func openFiles() uint64 {
 	var l syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l) != nil {

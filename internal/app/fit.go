@@ -26,18 +26,18 @@ import (
 	"signalbox/internal/signal"
 )
 
-// FitOptions say what Fit makes.
+// FitOptions configure Fit.
 type FitOptions struct {
 	Name           string
-	Positive       string  // of two labels the one that is looked for; empty: found by their names
-	FalsePositives float64 // share of texts without a label that may be given it
+	Positive       string  // of two labels the one to detect; empty: determined by their names
+	FalsePositives float64 // share of texts without a label that may be assigned it
 	Balanced       bool
-	Embed          bool // use the embedding; without it n-grams alone
+	Embed          bool // use the embedding; otherwise n-grams only
 	Compare        bool // with private intents
 	Progress       func(done, of int)
 }
 
-// CheckName says why no configuration could name the classifier so, or no folder be called so.
+// CheckName reports why the name is not valid for a classifier in a configuration or for a folder.
 func (o *FitOptions) CheckName() error {
 	if _, taken := signal.ParseKind(o.Name); taken {
 		return fmt.Errorf("%q is a signal of its own: give the classifier another name", o.Name)
@@ -49,10 +49,10 @@ func (o *FitOptions) CheckName() error {
 	return err
 }
 
-// Fitted is what Fit has made and how.
+// Fitted is the result of Fit.
 type Fitted struct {
 	Info       *head.Info `json:"classifier"`
-	Dropped    int        `json:"dropped"` // rows with a text that another row has
+	Dropped    int        `json:"dropped"` // rows whose text another row has
 	EmbedTook  float64    `json:"embed_s"`
 	TrainTook  float64    `json:"train_s"`
 	HeadFile   []byte     `json:"-"`
@@ -60,12 +60,12 @@ type Fitted struct {
 }
 
 const (
-	// maxFitRows bounds the rows of a training, which are held in memory.
+	// maxFitRows limits the rows of a training, which are held in memory.
 	maxFitRows = 200_000
 	maxFitLine = 1 << 20
 )
 
-// RowError is a line that cannot be learnt from.
+// RowError is a line that cannot be used for training.
 type RowError struct {
 	Line int
 	Msg  string
@@ -74,10 +74,10 @@ type RowError struct {
 // Error names the line.
 func (e *RowError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Msg) }
 
-// ReadRows reads one JSON object a line: {"text", "label"}, or {"text", "labels": [...]} for
-// several labels or none. Other members are skipped. tags: some row has labels. A row whose text
-// another one has, but for case and spacing, is dropped where their labels are equal and an error
-// else.
+// ReadRows reads one JSON object per line: {"text", "label"}, or {"text", "labels": [...]} for
+// several labels or none. Other members are skipped. tags reports that some row has labels. A row
+// with the same text as another one, ignoring case and spacing, is dropped if their labels are
+// equal, and is an error otherwise.
 func ReadRows(r io.Reader) (rows []head.Row, tags bool, dropped int, err error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxFitLine)
@@ -152,7 +152,7 @@ func readRow(line string) (row head.Row, several bool, err error) {
 	return row, true, nil
 }
 
-// harmlessLabels are names of the label that nobody looks for.
+// harmlessLabels are names of labels for negative examples.
 func harmlessLabels() []string {
 	return []string{
 		"benign", "clean", "fine", "ham", "harmless", "neither", "neutral", "no", "none", "normal",
@@ -160,8 +160,8 @@ func harmlessLabels() []string {
 	}
 }
 
-// labelsOf lists the labels in order; of two the one that is looked for comes second: the positive
-// one, else the one whose name is not that of harmless texts, else the rarer one.
+// labelsOf lists the labels in order. Of two, the one to detect comes second: the positive one,
+// else the one whose name is not that of harmless texts, else the rarer one.
 func labelsOf(rows []head.Row, tags bool, positive string) (labels []string, mode head.Mode, err error) { //nolint:revive // a fact about the rows
 	counts := make(map[string]int)
 	for i := range rows {
@@ -188,7 +188,7 @@ func labelsOf(rows []head.Row, tags bool, positive string) (labels []string, mod
 			strings.HasPrefix(l, "non_") || strings.HasPrefix(l, "not ") || strings.HasPrefix(l, "non-")
 	}
 	a, b := isHarmless(labels[0]), isHarmless(labels[1])
-	first := counts[labels[0]] < counts[labels[1]] // then it is the one that is looked for
+	first := counts[labels[0]] < counts[labels[1]] // if true, it is the one to detect
 	if a != b {
 		first = b
 	}
@@ -201,7 +201,7 @@ func labelsOf(rows []head.Row, tags bool, positive string) (labels []string, mod
 	return labels, head.Binary, nil
 }
 
-// Fit trains a classifier of rows on the embedding of the configuration.
+// Fit trains a classifier from rows with the embedding of the configuration.
 func (a *App) Fit(ctx context.Context, rows []head.Row, tags bool, o FitOptions) (*Fitted, error) { //nolint:revive // a fact about the rows
 	opts := head.DefaultOptions()
 	opts.Name, opts.FalsePositives, opts.Balanced = o.Name, o.FalsePositives, o.Balanced
@@ -238,12 +238,12 @@ func (a *App) Fit(ctx context.Context, rows []head.Row, tags bool, o FitOptions)
 	return f, err
 }
 
-// embedAtOnce is how many rows are asked for at a time on each core: those that wait for their
-// turn, if they are of similar length, become one run, which takes less than a run each.
+// embedAtOnce is the number of concurrent rows per core: waiting rows of similar length are
+// combined into one run, which takes less time than separate runs.
 const embedAtOnce = 8
 
-// embedRows sets the vectors of rows, those of similar length beside each other. What that was too
-// much for, by the queue or the timeouts of the configuration, is asked for again, a row on a core.
+// embedRows sets the vectors of rows, sorted so that those of similar length are adjacent. Rows
+// that exceeded the queue or the timeouts of the configuration are retried with one row per core.
 func (a *App) embedRows(ctx context.Context, rows []head.Row, progress func(done, of int)) error {
 	order := make([]int, len(rows))
 	for i := range order {
@@ -267,11 +267,11 @@ func (a *App) embedRows(ctx context.Context, rows []head.Row, progress func(done
 	return err
 }
 
-// mostEmbedded is how many rows are asked for at a time on any number of cores.
+// mostEmbedded is the maximum number of concurrent rows on any number of cores.
 const mostEmbedded = 64
 
-// embedEach sets the vectors of the rows of some numbers, on so many goroutines, and returns the
-// numbers of those that there was no time or place for.
+// embedEach sets the vectors of the rows with the given numbers, on the given number of goroutines,
+// and returns the numbers of those that failed because of the queue or a timeout.
 func (a *App) embedEach(
 	ctx context.Context, rows []head.Row, numbers []int, goroutines int, done func(),
 ) (late []int, err error) {
@@ -302,7 +302,7 @@ func (a *App) embedEach(
 	return late, err
 }
 
-// embedRow sets the vector of a row, or says why there is none.
+// embedRow sets the vector of a row, or returns why there is none.
 func (a *App) embedRow(ctx context.Context, row *head.Row) signal.Reason {
 	v := a.Extract(ctx, row.Text, signal.MaskOf(signal.Embedding)).Value(signal.Embedding)
 	if row.Vector = v.Vector; v.State == signal.NotExtracted {
@@ -311,12 +311,12 @@ func (a *App) embedRow(ctx context.Context, row *head.Row) signal.Reason {
 	return v.Reason
 }
 
-// comparedRows bounds how many rows private intents are asked about.
+// comparedRows limits the number of rows that private intents are tested with.
 const comparedRows = 2000
 
-// compare asks private intents, made of the rows that a head of the trial saw, about those that it
-// did not see: fold by fold, until enough rows were asked about. It returns nil where private
-// intents cannot be made of the rows: fewer than two labels have a text that is short enough.
+// compare tests private intents, made from the rows that a head of the trial was trained on, with
+// the other rows, fold by fold until enough rows were tested. It returns nil if private intents
+// cannot be made from the rows: fewer than two labels have a text that is short enough.
 func (a *App) compare(ctx context.Context, rows []head.Row, trial *head.Trial,
 	vectors map[string][]float32,
 ) (*head.Comparison, error) {
@@ -353,7 +353,7 @@ func (a *App) compare(ctx context.Context, rows []head.Row, trial *head.Trial,
 	return head.Compare(ours, theirs), nil
 }
 
-// embedder gives the vectors of texts, and keeps those that it computes.
+// embedder returns the vectors of texts, and stores those that it computes.
 func (a *App) embedder(vectors map[string][]float32) knn.Embedder {
 	return func(ctx context.Context, texts []string) ([][]float32, error) {
 		out := make([][]float32, len(texts))
@@ -372,8 +372,8 @@ func (a *App) embedder(vectors map[string][]float32) knn.Embedder {
 	}
 }
 
-// drawn returns the numbers below of for which some condition holds, in order; where they are more
-// than most, so many of them, drawn at random but always the same.
+// drawn returns the numbers below of that satisfy a condition, in order; if there are more than
+// most, a deterministic random sample of that size.
 func drawn(most, of int, holds func(int) bool) []int {
 	var out []int
 	for i := range of {
@@ -390,8 +390,8 @@ func drawn(most, of int, holds func(int) bool) []int {
 	return out
 }
 
-// intentsOf makes private intents of the rows that are not in a fold, or of as many of them as
-// private intents may have. Their thresholds do not matter: the nearest intent counts.
+// intentsOf makes private intents from the rows outside a fold, or from as many of them as private
+// intents may have. Their thresholds are irrelevant: the nearest intent counts.
 func intentsOf(rows []head.Row, folds []int, fold int) []knn.Intent {
 	var out []knn.Intent
 	at := make(map[string]int)
@@ -408,8 +408,8 @@ func intentsOf(rows []head.Row, folds []int, fold int) []knn.Intent {
 	return out
 }
 
-// Write writes the files of a classifier to a folder below dir, which is made when needed. The file
-// that is watched comes last, so that nobody reads it beside old weights.
+// Write writes the files of a classifier to a folder below dir, which is created if needed. The
+// watched file comes last, so that it is never read with old weights.
 func (f *Fitted) Write(dir string) (string, error) {
 	folder, err := local.Dir(dir, f.Info.Name)
 	if err != nil {

@@ -22,31 +22,31 @@ import (
 	"signalbox/proxy"
 )
 
-// host runs graphs: in this process, or in one of its own. Implementations are safe for concurrent
+// host runs graphs: in this process, or in a separate one. Implementations are safe for concurrent
 // use.
 type host interface {
 	// open opens a model on the first of the host's providers that can load it.
 	open(ctx context.Context, o worker.SessionOptions) (session, error)
-	// found tells what the host runs on.
+	// found describes what the host runs on.
 	found() hostState
 	// Choices are the providers that a model may run on, best first.
 	Choices() []gpu.Choice
 	Close() error
 }
 
-// hostState is what a host runs on.
+// hostState describes what a host runs on.
 type hostState struct {
 	version   string // of ONNX Runtime
-	fallback  string // why the provider is not the configured one; empty: it is
+	fallback  string // why the provider is not the configured one; empty if it is
 	providers []gpu.Provider
-	fault     error // why it runs nothing now
-	lost      error // which models it had and could not open again
+	fault     error // why it currently runs nothing
+	lost      error // models that it could not open again
 }
 
-// session is a model that is open.
+// session is an open model.
 type session interface {
 	classify.Session
-	// Fallback says why Provider is not the one asked for; empty when it is.
+	// Fallback returns why Provider is not the requested one; empty if it is.
 	Fallback() string
 }
 
@@ -60,7 +60,7 @@ var (
 	_ session = (*worker.Session)(nil)
 )
 
-// openHost loads ONNX Runtime here, or starts a worker that does.
+// openHost loads ONNX Runtime in this process, or starts a worker that does.
 func (n *neural) openHost(ctx context.Context, cfg *config.Config, o *Options) (host, error) {
 	opts := cfg.Classify.GPU(o.Settings)
 	opts.Observer, opts.Logger = n.tel.Metrics, n.tel.Log
@@ -84,7 +84,7 @@ func (n *neural) openHost(ctx context.Context, cfg *config.Config, o *Options) (
 	return isolated{p}, nil
 }
 
-// workerCommand is what starts a worker: this program again.
+// workerCommand returns the command that starts a worker: this program.
 func (o *Options) workerCommand() ([]string, error) {
 	if len(o.Worker) > 0 {
 		return o.Worker, nil
@@ -128,7 +128,7 @@ func (l inProcess) open(ctx context.Context, o worker.SessionOptions) (session, 
 type fallen struct {
 	*gpu.Session
 
-	lost error // why; nil: it is on the best
+	lost error // why; nil if it runs on the best
 }
 
 // Fallback implements session.
@@ -152,7 +152,7 @@ func (i isolated) open(ctx context.Context, o worker.SessionOptions) (session, e
 	return i.Open(ctx, o) //nolint:wrapcheck // it names the model
 }
 
-// sessionOptions says how the model of a placement is opened.
+// sessionOptions returns how the model of a placement is opened.
 func (p *placement) sessionOptions(modelsDir string) worker.SessionOptions {
 	m := &p.bundle.Manifest
 	return worker.SessionOptions{
@@ -163,9 +163,9 @@ func (p *placement) sessionOptions(modelsDir string) worker.SessionOptions {
 	}
 }
 
-// padding fills rows of requests that are put together; nil where they stay apart. In 8-bit graphs
-// of other makers the range of a row's numbers may depend on the rows beside it, which must not be
-// those of strangers.
+// padding fills the rows of requests that are combined; nil if they stay separate. In 8-bit graphs
+// from other sources, the range of a row's numbers may depend on the other rows of the batch, which
+// must not belong to other callers.
 func (p *placement) padding() map[string]int64 {
 	if p.model != config.EmbeddedModel && slices.ContainsFunc(p.bundle.Manifest.Graphs, func(g bundle.Graph) bool { return g.Precision == bundle.Int8 }) {
 		return nil
@@ -173,8 +173,8 @@ func (p *placement) padding() map[string]int64 {
 	return map[string]int64{p.bundle.Manifest.Inputs.IDs: p.bundle.Manifest.PadID}
 }
 
-// graph reads the graph that a provider wants. Graphs of half precision of the embedded bundles lie
-// in models_dir.
+// graph reads the graph for a provider. Half-precision graphs of the embedded bundles are in
+// models_dir.
 func (p *placement) graph(precision, modelsDir string) ([]byte, error) {
 	if p.model != config.EmbeddedModel || precision != bundle.FP16 {
 		return p.bundle.Tapped(precision, p.tapped, p.taps) //nolint:wrapcheck // it names the bundle
@@ -194,7 +194,7 @@ func (p *placement) graph(precision, modelsDir string) ([]byte, error) {
 	return half.Graph(precision) //nolint:wrapcheck // it names the bundle
 }
 
-// note tells in words for people that a model runs otherwise than configured, or not at all.
+// note describes that a model runs differently from the configuration, or not at all.
 func (l *loaded) note() string {
 	switch {
 	case l.session == nil && l.remote:
@@ -207,7 +207,7 @@ func (l *loaded) note() string {
 	return ""
 }
 
-// Fault implements proxy.Faulty. Without ONNX Runtime there is no fault of any one model.
+// Fault implements proxy.Faulty. Without ONNX Runtime there is no fault of any single model.
 func (e *extractor) Fault(kinds signal.Mask) string {
 	var out []string
 	for _, l := range e.loaded {
@@ -241,7 +241,7 @@ func (n *neural) tellProvider(ctx context.Context, p *placement, s session) {
 	n.tel.Log.LogAttrs(ctx, level, "models ready", attrs...)
 }
 
-// state tells what the host runs on; empty without one.
+// state describes what the host runs on; empty without one.
 func (n *neural) state() hostState {
 	if n.host == nil {
 		return hostState{}
@@ -249,7 +249,7 @@ func (n *neural) state() hostState {
 	return n.host.found()
 }
 
-// opened are the models of signals, and that which judges claims once it was needed.
+// opened returns the models of signals, and the one that checks claims once it was needed.
 func (e *extractor) opened() []*loaded {
 	if e.grounding != nil {
 		if j := e.grounding.opened.Load(); j != nil {
@@ -259,7 +259,7 @@ func (e *extractor) opened() []*loaded {
 	return e.loaded
 }
 
-// Degraded names what does not work as configured, in words for /readyz.
+// Degraded names what does not work as configured, for /readyz.
 func (e *extractor) Degraded() []string {
 	out := e.Classifier.Degraded()
 	s := e.state()

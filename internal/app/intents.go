@@ -15,8 +15,8 @@ import (
 	"signalbox/proxy/signals"
 )
 
-// taught is the index of the private intents and what it was made from. A reload that changes none
-// of it keeps the index, with the examples that were added while it ran.
+// taught is the index of the private intents with the values that it was made from. A reload that
+// changes none of these keeps the index, with the examples added at runtime.
 type taught struct {
 	index   *knn.Index
 	intents []knn.Intent
@@ -24,8 +24,8 @@ type taught struct {
 	model   string
 }
 
-// teach makes the index of a configuration's intents, or takes over that of the one before. embed
-// gives the embedding, o what is known of it; o.Model says which it is.
+// teach creates the index of a configuration's intents, or takes over the previous one. embed
+// computes the embedding, o describes it; o.Model identifies it.
 func (n *neural) teach(ctx context.Context, cfg *config.Config, embed knn.Embedder, o knn.Options) (*taught, error) {
 	sum := sha256.Sum256([]byte(o.Model))
 	t := &taught{intents: cfg.Signals.Intents, margin: cfg.Signals.IntentMargin, model: hex.EncodeToString(sum[:])}
@@ -47,9 +47,8 @@ func (n *neural) teach(ctx context.Context, cfg *config.Config, embed knn.Embedd
 	return t, nil
 }
 
-// carry gives the index in use the examples that an index before it was given while its successor
-// was made. Without one in use they are kept for the next; some may be there twice, which Add sorts
-// out.
+// carry adds to the current index the examples that the previous index received while its successor
+// was created. Without a current index they are kept for the next; Add removes duplicates.
 func (n *neural) carry(ctx context.Context, old *taught) error {
 	switch {
 	case old == nil || old == n.taught:
@@ -65,8 +64,8 @@ func (n *neural) carry(ctx context.Context, old *taught) error {
 	return nil
 }
 
-// remember gives the intents that are still there the examples that were added to those before,
-// except those that the file now has elsewhere: they are its business.
+// remember adds the runtime examples of previous intents to those that still exist, except examples
+// that the file now lists under another intent.
 func (t *taught) remember(ctx context.Context, live map[string][]string) error {
 	for _, name := range t.index.Names() {
 		if examples := live[name]; len(examples) > 0 {
@@ -78,8 +77,8 @@ func (t *taught) remember(ctx context.Context, live map[string][]string) error {
 	return nil
 }
 
-// Intents lists the private intents. Without a model they are as configured; an automatic threshold
-// is 0 then.
+// Intents lists the private intents. Without a model they are as configured, and an automatic
+// threshold is 0.
 func (e *extractor) Intents() []signals.Intent {
 	var out []signals.Intent
 	if e.index == nil {

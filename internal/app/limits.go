@@ -12,15 +12,16 @@ import (
 	"signalbox/proxy/rate"
 )
 
-// sharedLimits counts what callers use in Redis, for all replicas. A group is a tenant, whose keys
-// are in one slot.
+// sharedLimits counts the usage of callers in Redis, for all replicas. A group is a tenant, whose
+// keys are in one slot.
 type sharedLimits struct {
 	redis   *redis.Store
 	metrics *telemetry.Metrics
 }
 
-// alone counts a request that Redis did not count, unless its client has left, and hands on why.
-// Whoever only looks at what is left, as for a key that an operator is shown, is no request.
+// alone counts a request that Redis did not count, unless its client has left, and returns the
+// reason. Queries of the remaining limits, for example when an operator views a key, are not
+// counted.
 func alone(ctx context.Context, m *telemetry.Metrics, r *redis.Store, what string, err error) error {
 	switch {
 	case err == nil, ctx.Err() != nil:
@@ -54,7 +55,7 @@ func (s sharedLimits) Enter( //nolint:revive // force tells a renewal from a req
 	ctx context.Context, group string, flights []rate.Flight, ttl time.Duration, force bool,
 ) ([]int, bool, error) {
 	used, fits, err := s.redis.Enter(ctx, ledger.TenantOf(group), flightsOf(flights), ttl, force)
-	if force { // a renewal of what is under way
+	if force { // a renewal for a request in flight
 		return used, fits, err
 	}
 	return used, fits, alone(ctx, s.metrics, s.redis, "concurrency", err)

@@ -16,15 +16,15 @@ import (
 	"signalbox/proxy/guardrail"
 )
 
-// contextStore owns the store of contexts. nil: contexts are turned off.
+// contextStore owns the store of contexts. nil: contexts are disabled.
 type contextStore struct {
 	store   *memory.Store
 	deriver *contexts.Deriver
 	cfg     *atomic.Pointer[config.Config]
 }
 
-// openContexts makes the store that the section asks for, and lets the proxy use it. A Redis that
-// cannot be reached is no error: the store keeps trying.
+// openContexts creates the store of the section, and connects it to the proxy. An unreachable Redis
+// is not an error: the store keeps trying.
 func (a *App) openContexts(cfg *config.Config) (*contextStore, error) {
 	m := &cfg.Memory
 	if !m.Enabled {
@@ -63,13 +63,13 @@ func (a *App) openContexts(cfg *config.Config) (*contextStore, error) {
 	return c, nil
 }
 
-// skeleton is a text in short, as long as a classifier reads in one row.
+// skeleton returns a text shortened to the length that a classifier reads in one row.
 func skeleton(ctx context.Context, text string) (string, error) {
 	r, err := compress.Compress(ctx, text, compress.Options{})
 	return r.Text, err
 }
 
-// revision names what verdicts on contexts are made of: the models of the safety signals, whether
+// revision identifies the basis of verdicts on contexts: the models of the safety signals, whether
 // they can run, whether they read data at all, and how much they read.
 func (a *App) revision() string {
 	var b strings.Builder
@@ -90,8 +90,7 @@ func (a *App) revision() string {
 	return b.String()
 }
 
-// ground prepares what answers are checked against: all that the section of the guard takes for
-// evidence.
+// ground prepares the evidence for the guard, as configured in its section.
 func (c *contextStore) ground(_ context.Context, t memory.Text) (any, error) {
 	return guardrail.Ground(&t, &c.cfg.Load().Guard)
 }
@@ -106,7 +105,7 @@ func (c *contextStore) census(tell func(tier string, count, bytes int64)) {
 	}
 }
 
-// run keeps the store until ctx ends.
+// run maintains the store until ctx ends.
 func (c *contextStore) run(ctx context.Context) error {
 	if c == nil {
 		<-ctx.Done()
@@ -115,7 +114,7 @@ func (c *contextStore) run(ctx context.Context) error {
 	return c.store.Run(ctx)
 }
 
-// revise says that contexts are read by other models from now on, or by the same.
+// revise announces which models read contexts from now on.
 func (c *contextStore) revise(revision string) {
 	if c != nil {
 		c.deriver.Revise(revision)

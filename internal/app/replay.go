@@ -20,9 +20,9 @@ func (a *App) Redecide(ctx context.Context, l *decisionlog.Entry) (*decisionlog.
 	return a.proxy.Redecide(ctx, l)
 }
 
-// identify tells the definitions behind a configuration's signals apart from those of another:
-// which model, read how, computes a signal, from which examples, and which words a keyword set has.
-// A threshold is no part of it: rules apply it to the probabilities that were logged.
+// identify distinguishes the definitions behind a configuration's signals from those of another:
+// the model of a signal and how it is read, its examples, and the words of a keyword set.
+// Thresholds are not included: rules apply them to the logged probabilities.
 func identify(cfg *config.Config) (decisionlog.Identity, error) {
 	id := decisionlog.Identity{
 		Config: cfg.Fingerprint, Provided: cfg.Catalog.Signals, Windows: cfg.Classify.Windows,
@@ -53,7 +53,7 @@ func identify(cfg *config.Config) (decisionlog.Identity, error) {
 	return id, nil
 }
 
-// define tells which models give which signals. Placements for other languages come last.
+// define determines the models of the signals. Placements for other languages come last.
 func define(placed []placement, c *config.Classify, out map[signal.Kind]string) {
 	for i := range placed {
 		p := &placed[i]
@@ -68,7 +68,7 @@ func define(placed []placement, c *config.Classify, out map[signal.Kind]string) 
 	}
 }
 
-// definition says which model a placement is and how it is read, the same on every machine.
+// definition describes the model of a placement and how it is read, identically on every machine.
 func (p *placement) definition(c *config.Classify) string {
 	m := &p.bundle.Manifest
 	text := fmt.Sprintf("%s %s %s%s", p.model, m.Name, m.Version, p.graphs())

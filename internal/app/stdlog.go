@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// LibraryLog returns a writer for the lines of libraries that have no logger of their own, as
-// net/http has none for connections to servers: each becomes a warning. What such a line quotes of
-// an answer, behind `starting with`, is left out.
+// LibraryLog returns a writer for the log lines of libraries without a logger option, such as
+// net/http for connections to servers: each line becomes a warning. The part of a line that quotes
+// a response, after `starting with`, is removed.
 func (a *App) LibraryLog() io.Writer { return libraryLog{a.tel.Log} }
 
 type libraryLog struct{ log *slog.Logger }

@@ -8,11 +8,11 @@ import (
 	"signalbox/proxy/settings"
 )
 
-// certificates is what the main listener shows to clients, and whom it lets in, now. It is safe for
-// concurrent use.
+// certificates holds the current certificate of the main listener and the client authorities that
+// it accepts. It is safe for concurrent use.
 type certificates struct{ now atomic.Pointer[tls.Config] }
 
-// load reads the files. What was read before stays when one of them cannot be.
+// load reads the files. If one of them cannot be read, the previous content stays.
 func (c *certificates) load(o *settings.TLS) error {
 	next, err := readPair(o)
 	if err == nil {
@@ -21,7 +21,7 @@ func (c *certificates) load(o *settings.TLS) error {
 	return err
 }
 
-// readPair reads the certificate, its key and the authorities of clients; nil where there is none.
+// readPair reads the certificate, its key and the client authorities; nil if none is configured.
 func readPair(o *settings.TLS) (*tls.Config, error) {
 	if o.CertFile == "" {
 		return nil, nil //nolint:nilnil // no TLS is no error
@@ -33,7 +33,8 @@ func readPair(o *settings.TLS) (*tls.Config, error) {
 	return next, nil
 }
 
-// config is what a listener takes: every connection gets what is there when it begins.
+// config returns the configuration for a listener: every connection uses the certificates that are
+// current when it begins.
 func (c *certificates) config() *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,

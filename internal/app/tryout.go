@@ -13,9 +13,9 @@ import (
 	"signalbox/internal/telemetry"
 )
 
-// probeModels opens the models of a configuration as serve does, and closes them again. What comes
-// first is about all of them; what cannot be used follows, one by one. A server that a model runs
-// on and that does not answer is left to probeRemotes.
+// probeModels opens the models of a configuration like serve, and closes them again. Problems that
+// concern all models come first, then those of single models. An unreachable server that a model
+// runs on is left to probeRemotes.
 func probeModels(ctx context.Context, cfg *config.Config, o Options) []Probed {
 	all := Probed{Name: "ONNX Runtime and bundle", Local: true}
 	quiet := config.Default().Telemetry
@@ -30,7 +30,7 @@ func probeModels(ctx context.Context, cfg *config.Config, o Options) []Probed {
 		all.Err = errors.Join(err, tel.Shutdown(ctx))
 		return []Probed{all}
 	}
-	n.examples = knn.NewCache("") // nothing is kept
+	n.examples = knn.NewCache("") // nothing is cached
 	failed := n.tryOut(ctx, cfg, &all)
 	all.Err = errors.Join(all.Err, n.missing, n.close(), tel.Shutdown(ctx))
 	return append([]Probed{all}, failed...)

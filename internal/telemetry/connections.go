@@ -7,23 +7,22 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// ConnectionStatus is what is known of the connections of clients to one listener at one moment.
+// ConnectionStatus describes the client connections of one listener at one moment.
 type ConnectionStatus struct {
 	Listener string // main or admin
-	Limit    int    // how many there may be
-	New      int    // that have said nothing yet
-	Active   int    // with a request under way
+	Limit    int    // maximum number
+	New      int    // that have sent nothing yet
+	Active   int    // with a request in flight
 	Idle     int    // between two requests
-	Evicted  int64  // that were closed so far, because their place was needed
+	Evicted  int64  // connections closed so far to make room
 }
 
-// connectionGauges are read when metrics are.
+// connectionGauges are read when the metrics are read.
 type connectionGauges struct {
 	source atomic.Pointer[func() []ConnectionStatus]
 }
 
-// WatchConnections says where the status of the listeners is read; f is called from many
-// goroutines.
+// WatchConnections sets the source of the listeners' status; f is called from many goroutines.
 func (m *Metrics) WatchConnections(f func() []ConnectionStatus) { m.connections.source.Store(&f) }
 
 func (g *connectionGauges) register(m *maker) {

@@ -8,24 +8,23 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// PageIn records the time to bring an object of a context in from a tier, l2 or l3.
+// PageIn records the time to load an object of a context from a tier, l2 or l3.
 func (m *Metrics) PageIn(from string, d time.Duration) {
 	m.pageSeconds.record(d.Seconds(), from+"_to_hot")
 }
 
-// PageOut records the time to make the copy of an object that a tier holds: to pack it for l2, or
-// to write it to l3.
+// PageOut records the time to store an object in a tier: to pack it for l2, or to write it to l3.
 func (m *Metrics) PageOut(to string, d time.Duration) {
 	m.pageSeconds.record(d.Seconds(), "hot_to_"+to)
 }
 
-// contextGauges are read when metrics are.
+// contextGauges are read when the metrics are read.
 type contextGauges struct {
 	census atomic.Pointer[func(tell func(tier string, contexts, bytes int64))]
 }
 
-// WatchContexts reports what census tells whenever the metrics are read: for each tier how many
-// contexts are there, and their bytes. census is called from any goroutine.
+// WatchContexts exports the results of census whenever the metrics are read: for each tier the
+// number of contexts and their bytes. census is called from any goroutine.
 func (m *Metrics) WatchContexts(census func(tell func(tier string, contexts, bytes int64))) {
 	m.contexts.census.Store(&census)
 }

@@ -49,7 +49,7 @@ const (
 	HeadersLiteral = "literal"
 )
 
-// minDecisionBytes keeps a file from being renamed with every few lines.
+// minDecisionBytes prevents renames after every few lines.
 const minDecisionBytes = 64 << 10
 
 // DefaultDecisionOptions returns the options of an empty section, which logs no decisions.
@@ -57,7 +57,7 @@ func DefaultDecisionOptions() DecisionOptions {
 	return DecisionOptions{Sample: 1, MaxBytes: 100 << 20, Backups: 3, Headers: HeadersHashed}
 }
 
-// check reports every bad option to p, each field with a prefix.
+// check reports every invalid option to p, with a prefix for each field.
 func (o DecisionOptions) check(p *option.Problems, prefix string) {
 	option.Between(p, prefix+"sample", o.Sample, 0, 1)
 	if o.MaxBytes < minDecisionBytes {
@@ -69,23 +69,23 @@ func (o DecisionOptions) check(p *option.Problems, prefix string) {
 	}
 }
 
-// Line is one entry of the decision log. It is not changed after it was offered.
+// Line is one entry of the decision log. It must not be changed after it was offered.
 type Line interface {
 	// AppendLine appends the entry to b, without a line break, and returns the longer slice, also
-	// with an error. It runs on the log's goroutine.
+	// in case of an error. It runs on the log's goroutine.
 	AppendLine(b []byte) ([]byte, error)
-	// Held is about how many bytes the entry keeps in memory until it is written.
+	// Held returns the approximate number of bytes that the entry keeps in memory until it is
+	// written.
 	Held() int64
 }
 
-// The bounds of what waits to be written. A full queue drops the new line: a request never waits
-// for the disk.
+// The limits of the queue. A full queue drops the new line: a request never waits for the disk.
 const (
 	decisionQueue = 1024     // lines
-	decisionHeld  = 32 << 20 // bytes that they keep
+	decisionHeld  = 32 << 20 // bytes that they hold
 )
 
-// decisionBatch is how much is collected before it is written while lines keep coming.
+// decisionBatch is the amount that is collected before it is written while lines keep arriving.
 const decisionBatch = 64 << 10
 
 // Decisions is the decision log. A nil one logs nothing. Its methods are safe for concurrent use.
@@ -102,21 +102,21 @@ type Decisions struct {
 	held   atomic.Int64
 	closed atomic.Bool
 	stop   chan struct{}
-	again  chan struct{} // holds 1: the file is to be opened anew
+	again  chan struct{} // holds an element if the file must be reopened
 	once   sync.Once
 	done   chan struct{}
 
-	// What follows belongs to the goroutine.
+	// The fields below belong to the goroutine.
 	file    *os.File
-	info    os.FileInfo // of it
-	looked  time.Time   // when it was last seen whether File is still this file
+	info    os.FileInfo // of file
+	looked  time.Time   // when File was last checked to be this file
 	size    int64
 	plain   bool      // a regular file, which can be renamed
-	stuck   bool      // the last attempt to rename the file failed, and the log says so
-	retry   time.Time // when to try it again, while stuck
+	stuck   bool      // the last rename failed, and this was logged
+	retry   time.Time // when to retry, while stuck
 	torn    bool      // the last write ended inside a line
-	failing bool      // the last write failed, and the log says so
-	shared  bool      // another process has the file, and the log says so
+	failing bool      // the last write failed, and this was logged
+	shared  bool      // another process uses the file, and this was logged
 	batch   []byte
 	lines   int64 // in batch
 }
@@ -136,7 +136,7 @@ func openDecisions(o DecisionOptions, prompts bool, log *slog.Logger, m *Metrics
 	return d, nil
 }
 
-// Wanted reports whether the coming request is to be logged: always, or for the sampled share.
+// Wanted reports whether the next request is to be logged: always, or for the sampled share.
 func (d *Decisions) Wanted() bool {
 	return d != nil && (d.opts.Sample >= 1 || rand.Float64() < d.opts.Sample) //nolint:gosec // a sample, not a secret
 }
@@ -144,18 +144,18 @@ func (d *Decisions) Wanted() bool {
 // Prompts reports whether the text of requests may be logged.
 func (d *Decisions) Prompts() bool { return d.prompts.Load() }
 
-// ForbidPrompts ends the logging of the text of requests, also for lines that are not encoded yet.
+// ForbidPrompts stops the logging of request texts, also for lines that are not encoded yet.
 func (d *Decisions) ForbidPrompts() {
 	if d != nil {
 		d.prompts.Store(false)
 	}
 }
 
-// LiteralHeaders reports whether header values may be logged as they are.
+// LiteralHeaders reports whether header values may be logged unchanged.
 func (d *Decisions) LiteralHeaders() bool { return d.opts.Headers == HeadersLiteral }
 
-// Offer hands a line over. It never waits: false when the queue is full or the log closed, and the
-// line is counted as dropped.
+// Offer submits a line without blocking. It returns false if the queue is full or the log is
+// closed, and counts the line as dropped.
 func (d *Decisions) Offer(l Line) bool {
 	held := l.Held()
 	if d.held.Add(held) <= decisionHeld && !d.closed.Load() {
@@ -170,19 +170,19 @@ func (d *Decisions) Offer(l Line) bool {
 	return false
 }
 
-// Reopen opens the file anew where another one, or none, has its name now, as after logrotate has
-// moved it. Without it that is seen with the lines to come, after a second at most.
+// Reopen opens the file again if its name now refers to another file, or none, for example after
+// logrotate has moved it. Without Reopen, this is detected with the next lines, within a second.
 func (d *Decisions) Reopen() {
 	if d == nil {
 		return
 	}
 	select {
 	case d.again <- struct{}{}:
-	default: // it will be
+	default: // already requested
 	}
 }
 
-// shutdown writes what was offered and closes the file.
+// shutdown writes all offered lines and closes the file.
 func (d *Decisions) shutdown(ctx context.Context) error {
 	d.closed.Store(true)
 	d.once.Do(func() { close(d.stop) })
@@ -208,7 +208,7 @@ func (d *Decisions) run() {
 		case <-d.again:
 			d.looked = time.Time{}
 			if d.follow(); d.file == nil {
-				_ = d.open() // else the next line tries, and tells
+				_ = d.open() // on failure the next line retries, and logs
 			}
 		case <-d.stop:
 			d.drain()
@@ -217,7 +217,7 @@ func (d *Decisions) run() {
 	}
 }
 
-// add encodes a line and those that wait behind it, and writes them.
+// add encodes a line and the lines waiting in the queue, and writes them.
 func (d *Decisions) add(l Line) {
 	for {
 		d.encode(l)
@@ -255,7 +255,7 @@ func (d *Decisions) encode(l Line) {
 	d.lines++
 }
 
-// write puts the batch into the file, which is renamed first when the batch would make it too long.
+// write writes the batch to the file, which is renamed first if the batch would make it too long.
 func (d *Decisions) write() {
 	if d.lines == 0 {
 		return
@@ -280,8 +280,8 @@ func (d *Decisions) write() {
 	}
 }
 
-// put appends the batch. What a failed write left of a line gets an end, so that it spoils no
-// other.
+// put appends the batch. A partial line left by a failed write is terminated, so that it does not
+// corrupt the next line.
 func (d *Decisions) put() error {
 	if d.opts.To != nil {
 		_, err := d.opts.To.Write(d.batch)
@@ -306,8 +306,8 @@ func (d *Decisions) put() error {
 	return err
 }
 
-// open opens the file for appending. A file that ends inside a line, as after a crash, goes on in a
-// new line.
+// open opens the file for appending. If the file ends inside a line, for example after a crash, a
+// new line is started.
 func (d *Decisions) open() error {
 	if d.opts.To != nil {
 		return nil
@@ -330,7 +330,7 @@ func (d *Decisions) open() error {
 		d.log.Warn("another process writes this decision log too, and each of them renames it: give each a file of its own",
 			slog.String("file", d.opts.File))
 	}
-	if err := f.Chmod(0o600); err != nil { // it may be older than this process, and open to others
+	if err := f.Chmod(0o600); err != nil { // it may be older than this process, and readable by others
 		d.file = nil
 		return errors.Join(err, f.Close())
 	}
@@ -338,10 +338,10 @@ func (d *Decisions) open() error {
 	return nil
 }
 
-// lookEvery is how often lines look whether the file was moved.
+// lookEvery is the interval at which writes check whether the file was moved.
 const lookEvery = time.Second
 
-// follow lets go of a file that somebody else has moved or removed.
+// follow closes a file that was moved or removed.
 func (d *Decisions) follow() {
 	if d.file == nil || !d.plain || d.now().Sub(d.looked) < lookEvery {
 		return
@@ -350,7 +350,7 @@ func (d *Decisions) follow() {
 	at, err := os.Stat(d.opts.File)
 	switch {
 	case err == nil && os.SameFile(at, d.info):
-		d.size = at.Size() // it may have been emptied
+		d.size = at.Size() // it may have been truncated
 		return
 	case err != nil && !errors.Is(err, os.ErrNotExist):
 		return
@@ -371,11 +371,11 @@ func endsInsideLine(name string, size int64) bool {
 	return err == nil && last[0] != '\n'
 }
 
-// renameAgain is how long a file that could not be renamed grows before the next attempt.
+// renameAgain is the delay before a failed rename is retried.
 const renameAgain = time.Minute
 
-// rotate begins a new file when the batch would make this one too long. A file that cannot be
-// renamed goes on beyond the limit: a line too many is better than a line lost.
+// rotate starts a new file if the batch would make this one too long. A file that cannot be renamed
+// grows beyond the limit, so that no line is lost.
 func (d *Decisions) rotate() error {
 	if !d.plain || d.file == nil || d.size == 0 || d.size+int64(len(d.batch)) <= int64(d.opts.MaxBytes) {
 		return nil
@@ -396,7 +396,7 @@ func (d *Decisions) rotate() error {
 	return errors.Join(err, d.open())
 }
 
-// rename makes FILE FILE.1, FILE.1 FILE.2 and so on. The last one is gone.
+// rename renames FILE to FILE.1, FILE.1 to FILE.2 and so on. The last one is removed.
 func (d *Decisions) rename() error {
 	for i := d.opts.Backups; i > 0; i-- {
 		from := d.opts.File

@@ -12,23 +12,23 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// histogram counts values by bucket and labels. Like a counter it keeps its numbers itself: a
+// histogram counts values by bucket and labels. Like a counter it stores its numbers itself: a
 // request pays for an addition, not for a meter.
 type histogram struct {
 	*cells[*buckets]
 
 	name, text string
-	bounds     []float64 // ascending; each belongs to the bucket that it ends
+	bounds     []float64 // ascending; each is the upper bound of its bucket
 }
 
-// buckets are the numbers of one histogram for one combination of labels.
+// buckets are the counts of one histogram for one combination of labels.
 type buckets struct {
 	of     attribute.Set
 	counts []atomic.Uint64 // one more than there are bounds
 	sum    atomic.Uint64   // the bits of a float64
 }
 
-// record takes the values of the labels in the order of their names.
+// record records a value; values are those of the labels, in the order of their names.
 func (h *histogram) record(x float64, values ...string) {
 	b := h.get(values)
 	at, _ := slices.BinarySearch(h.bounds, x)
@@ -41,15 +41,15 @@ func (h *histogram) record(x float64, values ...string) {
 	}
 }
 
-// histograms are all of a process. As a metric.Producer they are read with the instruments of the
-// meter. They must not grow once they are read.
+// histograms are all histograms of a process. As a metric.Producer they are read with the
+// instruments of the meter. No histogram may be added after the first read.
 type histograms struct {
 	since time.Time
 	all   []*histogram
 }
 
-// Produce implements metric.Producer: cumulative histograms since the start. Values that come in
-// meanwhile may be in a bucket and not in the sum yet.
+// Produce implements metric.Producer: cumulative histograms since the start. Values recorded
+// meanwhile may be in a bucket but not yet in the sum.
 func (p *histograms) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 	out := metricdata.ScopeMetrics{Scope: instrumentation.Scope{Name: scope}}
 	now := time.Now()

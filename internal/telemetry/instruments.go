@@ -14,9 +14,9 @@ import (
 // labels are the values of an instrument's labels, in the order of their names.
 type labels [3]string
 
-// cells keeps something for each combination of label values that came up. What is there is found
-// without a lock and without memory. It is bounded by what label values there are: names of the
-// configuration, and statuses. Safe for concurrent use.
+// cells stores a value for each combination of label values. Existing values are found without a
+// lock and without allocation. The number of combinations is limited by the label values: names of
+// the configuration, and statuses. Safe for concurrent use.
 type cells[T any] struct {
 	names []string
 	fresh func(of attribute.Set) T
@@ -58,19 +58,19 @@ func (c *cells[T]) add(key labels) T {
 	return x
 }
 
-// sum is one number of a counter, and the labels it is told with.
+// sum is one value of a counter with its labels.
 type sum struct {
-	n  atomic.Int64 // of a floatCounter, the bits of a float64
+	n  atomic.Int64 // in a floatCounter, the bits of a float64
 	of metric.MeasurementOption
 }
 
 func newSum(of attribute.Set) *sum { return &sum{of: metric.WithAttributeSet(of)} }
 
-// counter counts by labels. It keeps its sums itself and tells them when metrics are read: that
-// costs a request a tenth of what it costs to hand each count to the meter.
+// counter counts by labels. It stores its sums itself and exports them when metrics are read: this
+// costs a request a tenth of passing each count to the meter.
 type counter struct{ *cells[*sum] }
 
-// add takes the values of the labels in the order of their names.
+// add adds n; values are those of the labels, in the order of their names.
 func (c counter) add(n int64, values ...string) { c.get(values).n.Add(n) }
 
 func (m *maker) counter(name, text string, names ...string) counter {
@@ -85,7 +85,7 @@ func (m *maker) counter(name, text string, names ...string) counter {
 	return c
 }
 
-// floatCounter is a counter of what is no integer.
+// floatCounter is a counter of non-integer values.
 type floatCounter struct{ *cells[*sum] }
 
 func (c floatCounter) add(x float64, values ...string) {
@@ -111,7 +111,7 @@ func (m *maker) floats(name, text string, names ...string) floatCounter {
 	return c
 }
 
-// Recording does not depend on a request's context: a metric counts even when the client is gone.
+// Recording does not depend on a request's context: a metric counts even if the client has gone.
 func background() context.Context { return context.Background() }
 
 // gauge records the last value by labels.
@@ -131,7 +131,7 @@ func (m *maker) gauge(name, text string, names ...string) gauge {
 	return gauge{newCells(names, metric.WithAttributeSet), g}
 }
 
-// watched is a gauge that read observes.
+// watched is a gauge that is observed by read.
 func (m *maker) watched(name, text string) metric.Int64ObservableGauge {
 	g, err := m.meter.Int64ObservableGauge(name, metric.WithDescription(text))
 	m.errs = append(m.errs, err)

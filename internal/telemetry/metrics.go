@@ -43,11 +43,12 @@ const (
 	AttrPresencePenalty  = attribute.Key("gen_ai.request.presence_penalty")
 )
 
-// AttrSignal is the key of a signal on the span of a decision; behind it stand .score and .unknown.
+// AttrSignal is the key of a signal on the span of a decision; the suffixes .score and .unknown are
+// appended.
 func AttrSignal(kind string) string { return "signalbox.signal." + kind }
 
-// Metrics records every metric of the product. Label values come from the configuration, never
-// from a client; callers pass "other" for what a client made up. Safe for concurrent use.
+// Metrics records every metric of the product. Label values come from the configuration, never from
+// a client; callers pass "other" for values invented by clients. Safe for concurrent use.
 type Metrics struct {
 	requests        counter
 	requestSeconds  *histogram
@@ -184,8 +185,8 @@ func newMetrics(meter metric.Meter, shapes *histograms) (*Metrics, error) {
 	return out, errors.Join(m.errs...)
 }
 
-// begin lets the counters whose label values are known exist before anything is counted: a rate
-// over one that begins with its first event misses it.
+// begin creates the counters with known label values before anything is counted: a rate over a
+// counter that begins with its first event misses it.
 func (m *Metrics) begin() {
 	for c, values := range map[*counter][]string{
 		&m.retries:   {"connect", "broken", "timeout", "status", "length"},
@@ -208,7 +209,7 @@ func (m *Metrics) begin() {
 	m.costBaseline.add(0)
 }
 
-// Serves lets the counters of a model exist from when it is configured.
+// Serves creates the counters of a model when it is configured.
 func (m *Metrics) Serves(model string) {
 	m.untold.add(0, model)
 	m.shed.add(0, model, "full")
@@ -221,7 +222,7 @@ func (m *Metrics) Serves(model string) {
 	}
 }
 
-// Build tells which build runs.
+// Build records the running build.
 func (m *Metrics) Build(version, goVersion string) {
 	m.build.record(background(), 1, version, goVersion)
 }
@@ -232,7 +233,7 @@ func (m *Metrics) Request(route, model string, status int, d time.Duration) {
 	m.requestSeconds.record(d.Seconds(), route)
 }
 
-// statusText avoids an allocation for the codes that occur all the time.
+// statusText avoids an allocation for frequent codes.
 func statusText(status int) string {
 	switch status {
 	case 200:
@@ -254,7 +255,7 @@ func statusText(status int) string {
 	return string([]byte{byte('0' + status/100), byte('0' + status/10%10), byte('0' + status%10)})
 }
 
-// Decide records the time to one decision.
+// Decide records the time for one decision.
 func (m *Metrics) Decide(d time.Duration) { m.decideSeconds.record(d.Seconds()) }
 
 // ModelRun counts one run of a classifier graph over rows texts.
@@ -264,7 +265,7 @@ func (m *Metrics) ModelRun(bundle, provider string, d time.Duration, rows int) {
 	m.batchSize.record(float64(rows))
 }
 
-// SignalSkipped counts a signal that laziness saved.
+// SignalSkipped counts a signal that was not computed thanks to laziness.
 func (m *Metrics) SignalSkipped(signal string) {
 	m.skipped.add(1, signal)
 }
@@ -279,34 +280,34 @@ func (m *Metrics) TTFT(model string, d time.Duration) {
 	m.ttft.record(d.Seconds(), model)
 }
 
-// InterToken records the time between two tokens of a stream, the mean of one answer.
+// InterToken records the mean time between two tokens of a stream, for one response.
 func (m *Metrics) InterToken(model string, d time.Duration) {
 	m.interToken.record(d.Seconds(), model)
 }
 
-// Tokens counts tokens of one answer. kind is prompt, cached or completion.
+// Tokens counts tokens of one response. kind is prompt, cached or completion.
 func (m *Metrics) Tokens(kind string, n int64) {
 	m.tokens.add(n, kind)
 }
 
-// PrefixTokens counts prompt tokens of one answer by model. kind is predicted or confirmed.
+// PrefixTokens counts prompt tokens of one response by model. kind is predicted or confirmed.
 func (m *Metrics) PrefixTokens(model, kind string, n int64) {
 	m.prefixTokens.add(n, model, kind)
 }
 
-// Placement counts a request that was placed by what it belongs to. where is home or away.
+// Placement counts a request that was placed by its context, session or prefix. where is home or
+// away.
 func (m *Metrics) Placement(model, where string) {
 	m.placements.add(1, model, where)
 }
 
-// PrefixClassSplit counts a request that is parted from the last one of its context or session by
-// what leads the template.
+// PrefixClassSplit counts a request whose prefix differs from the previous one of its context or
+// session because of values at the beginning of the template.
 func (m *Metrics) PrefixClassSplit(model string) {
 	m.splits.add(1, model)
 }
 
-// WarmCall counts a context that was to be read ahead of need. result is read, there, busy or
-// failed.
+// WarmCall counts a prefill of a context ahead of requests. result is read, there, busy or failed.
 func (m *Metrics) WarmCall(model, result string) {
 	m.warms.add(1, model, result)
 }
@@ -316,13 +317,13 @@ func (m *Metrics) EndpointRestarted(model, endpoint string) {
 	m.restarts.add(1, model, endpoint)
 }
 
-// Cost adds what an answer cost and what it would have cost on the most expensive model, in USD.
+// Cost adds the cost of a response and its cost on the most expensive model, in USD.
 func (m *Metrics) Cost(model string, usd, baseline float64) {
 	m.cost.add(usd, model)
 	m.costBaseline.add(baseline)
 }
 
-// ServesTenant lets the counters of a tenant exist from when it is configured.
+// ServesTenant creates the counters of a tenant when it is configured.
 func (m *Metrics) ServesTenant(tenant string) {
 	m.tenantRequests.add(0, tenant)
 	m.tenantRefused.add(0, tenant)
@@ -332,18 +333,18 @@ func (m *Metrics) ServesTenant(tenant string) {
 	}
 }
 
-// Untold counts an answer of a model that told no tokens.
+// Untold counts a response of a model without token counts.
 func (m *Metrics) Untold(model string) { m.untold.add(1, model) }
 
-// TenantRequest counts a finished request of a tenant. The caller bounds the names.
+// TenantRequest counts a finished request of a tenant. The caller limits the number of names.
 func (m *Metrics) TenantRequest(tenant string) { m.tenantRequests.add(1, tenant) }
 
-// TenantRefused counts a request of a tenant that a budget had no room for. The caller bounds the
-// names.
+// TenantRefused counts a request of a tenant that was rejected by a budget. The caller limits the
+// number of names.
 func (m *Metrics) TenantRefused(tenant string) { m.tenantRefused.add(1, tenant) }
 
-// TenantUsage adds the tokens of an answer to a tenant, and its cost in USD. The caller bounds the
-// names.
+// TenantUsage adds the tokens of a response to a tenant, and its cost in USD. The caller limits the
+// number of names.
 func (m *Metrics) TenantUsage(tenant string, prompt, cached, completion int64, usd float64) {
 	m.tenantTokens.add(prompt, tenant, "prompt")
 	if cached > 0 {
@@ -353,18 +354,18 @@ func (m *Metrics) TenantUsage(tenant string, prompt, cached, completion int64, u
 	m.tenantCost.add(usd, tenant)
 }
 
-// Shed counts a request that got no place at any endpoint of a model. reason is full, of the queue,
+// Shed counts a request that got no slot at any endpoint of a model. reason is full, of the queue,
 // or late.
 func (m *Metrics) Shed(model, reason string) {
 	m.shed.add(1, model, reason)
 }
 
-// Retry counts an attempt that was repeated elsewhere.
+// Retry counts an attempt that was retried elsewhere.
 func (m *Metrics) Retry(reason string) {
 	m.retries.add(1, reason)
 }
 
-// Escalation counts an answer of a model that was thrown away. reason is a sign, or failed.
+// Escalation counts a discarded response of a model. reason is a sign, or failed.
 func (m *Metrics) Escalation(route, model, reason string) {
 	m.escalations.add(1, route, model, reason)
 }
@@ -372,8 +373,8 @@ func (m *Metrics) Escalation(route, model, reason string) {
 // Mirror counts a copy of a request. result is answered, failed or dropped.
 func (m *Metrics) Mirror(route, model, result string) { m.mirrors.add(1, route, model, result) }
 
-// Mirrored counts the answer to a copy: its tokens, its cost in USD, and the share of words in
-// [0,1] that it has in common with the answer that the client got.
+// Mirrored counts the response to a copy: its tokens, its cost in USD, and the share of words in
+// [0,1] that it has in common with the client's response.
 func (m *Metrics) Mirrored(model string, prompt, completion int64, usd, similarity float64) {
 	m.mirrorTokens.add(prompt, model, "prompt")
 	m.mirrorTokens.add(completion, model, "completion")
@@ -381,12 +382,12 @@ func (m *Metrics) Mirrored(model string, prompt, completion int64, usd, similari
 	m.mirrorLikeness.record(similarity, model)
 }
 
-// Arm counts a request of a route that tries a model out. arm is control or canary.
+// Arm counts a request of a route with a canary. arm is control or canary.
 func (m *Metrics) Arm(route, arm string, status int) {
 	m.arms.add(1, route, arm, statusText(status))
 }
 
-// ArmUsed counts what an answer of such a request took: tokens, and cost in USD.
+// ArmUsed counts the tokens of the response to such a request, and its cost in USD.
 func (m *Metrics) ArmUsed(route, arm string, prompt, completion int64, usd float64) {
 	m.armTokens.add(prompt, route, arm, "prompt")
 	m.armTokens.add(completion, route, arm, "completion")
@@ -398,7 +399,7 @@ func (m *Metrics) Cache(result string) {
 	m.cache.add(1, result)
 }
 
-// CacheKept counts an answer that might be kept. result is kept, dropped, refused or failed.
+// CacheKept counts a response that could be cached. result is kept, dropped, refused or failed.
 func (m *Metrics) CacheKept(result string) {
 	m.cacheKept.add(1, result)
 }
@@ -408,7 +409,7 @@ func (m *Metrics) DecisionsLogged(result string, n int64) {
 	m.decisions.add(n, result)
 }
 
-// LimitWidened counts an answer that an automatic limit cut short.
+// LimitWidened counts a response that was truncated by an automatic limit.
 func (m *Metrics) LimitWidened(model string) {
 	m.widened.add(1, model)
 }
@@ -418,20 +419,20 @@ func (m *Metrics) ContextRequest(tier string) {
 	m.contextRequests.add(1, tier)
 }
 
-// GuardClaim counts a verdict on one claim of an answer.
+// GuardClaim counts a verdict on one claim of a response.
 func (m *Metrics) GuardClaim(verdict string) {
 	m.guardClaims.add(1, verdict)
 }
 
-// GuardAction counts one thing that the guard did to an answer, such as marking a claim.
+// GuardAction counts an action of the guard on a response, such as marking a claim.
 func (m *Metrics) GuardAction(action string) {
 	m.guardActions.add(1, action)
 }
 
-// GuardCheck records the time that the check of a claim took.
+// GuardCheck records the time for the check of a claim.
 func (m *Metrics) GuardCheck(d time.Duration) { m.guardSeconds.record(d.Seconds()) }
 
-// WorkerRestart counts a start of the process of the models after it ended.
+// WorkerRestart counts a restart of the worker process of the models.
 func (m *Metrics) WorkerRestart() { m.workerRestarts.add(1) }
 
 // Provider records an execution provider in use.

@@ -7,7 +7,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// PoolStatus is what is known of the endpoints at one moment.
+// PoolStatus describes the endpoints at one moment.
 type PoolStatus struct {
 	Endpoints []EndpointStatus
 	Queued    []QueueStatus
@@ -16,24 +16,24 @@ type PoolStatus struct {
 // EndpointStatus is one endpoint.
 type EndpointStatus struct {
 	Model, Endpoint string
-	Up              bool // it takes requests as a matter of course
-	Asleep          bool // it says that it does not run requests
+	Up              bool // it accepts requests normally
+	Asleep          bool // it reports that it does not run requests
 	Inflight        int64
 }
 
-// QueueStatus is the requests that wait for an endpoint of a model.
+// QueueStatus describes the requests that wait for an endpoint of a model.
 type QueueStatus struct {
 	Model    string
 	Requests int
 }
 
-// poolGauges are read when metrics are, so that an endpoint which the configuration no longer has
-// is no longer told of.
+// poolGauges are read when the metrics are read, so that endpoints removed from the configuration
+// are no longer exported.
 type poolGauges struct {
 	source atomic.Pointer[func() PoolStatus]
 }
 
-// WatchPool says where the status of the endpoints is read; f is called from many goroutines.
+// WatchPool sets the source of the endpoints' status; f is called from many goroutines.
 func (m *Metrics) WatchPool(f func() PoolStatus) { m.pool.source.Store(&f) }
 
 func (g *poolGauges) register(m *maker) {
@@ -65,7 +65,7 @@ func (g *poolGauges) register(m *maker) {
 	}, up, asleep, flight, queued)
 }
 
-// bit is 1 for a fact that holds, else 0.
+// bit returns 1 if fact is true, else 0.
 func bit(fact bool) int64 { //nolint:revive // it converts, and decides nothing
 	if fact {
 		return 1

@@ -6,23 +6,24 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// redisGauge is read when metrics are. Without a Redis it is not told.
+// redisGauge is read when the metrics are read. It is not exported without Redis.
 type redisGauge struct {
 	up atomic.Pointer[func() bool]
 }
 
-// WatchRedis says where it is read whether Redis answers; up is called from many goroutines.
+// WatchRedis sets the function that reports whether Redis responds; up is called from many
+// goroutines.
 func (m *Metrics) WatchRedis(up func() bool) { m.redis.up.Store(&up) }
 
-// Why a replica counts limits and budgets alone.
+// The reasons why a replica counts limits and budgets locally.
 const (
-	RedisAway = "away" // Redis does not answer, which signalbox_redis_up tells as well
-	RedisLate = "late" // it answers others, and not this request in time
-	RedisFull = "full" // it has no memory left for what it should count
+	RedisAway = "away" // Redis does not respond, which signalbox_redis_up reports as well
+	RedisLate = "late" // Redis responds, but not in time for this request
+	RedisFull = "full" // Redis has no memory left for the counters
 )
 
-// CountedLocally counts a request of which this replica counts something alone: rate, concurrency
-// or budget. reason is one of those above.
+// CountedLocally counts a request for which this replica counts something locally: rate,
+// concurrency or budget. reason is one of those above.
 func (m *Metrics) CountedLocally(what, reason string) { m.local.add(1, what, reason) }
 
 func (g *redisGauge) register(m *maker) {

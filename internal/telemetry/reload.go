@@ -7,15 +7,16 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// reloadGauges tell how the last reading of the configuration went. They are read when metrics are.
+// reloadGauges report the result of the last reload of the configuration. They are read when the
+// metrics are read.
 type reloadGauges struct {
 	failed     atomic.Bool
-	at         atomic.Int64 // Unix seconds of the last one that went well; 0: none did yet
+	at         atomic.Int64 // Unix seconds of the last successful one; 0: none yet
 	generation atomic.Uint64
 }
 
-// Reloaded notes that the configuration was read, at the start too, and of which generation the one
-// in use is then.
+// Reloaded records a load of the configuration, including the first, and the generation of the one
+// that is in use afterwards.
 func (m *Metrics) Reloaded(ok bool, generation uint64, now time.Time) { //nolint:revive // it is what the gauge tells
 	m.reload.failed.Store(!ok)
 	if ok {

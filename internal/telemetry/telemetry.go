@@ -63,12 +63,12 @@ type Options struct {
 	Decisions DecisionOptions `yaml:"decisions"`
 }
 
-// DefaultOptions logs at info, serves metrics and traces nothing.
+// DefaultOptions returns options that log at info, serve metrics and send no traces.
 func DefaultOptions() Options {
 	return Options{Log: "info", LogFormat: "text", SampleRatio: 1, Prometheus: true, Decisions: DefaultDecisionOptions()}
 }
 
-// Validate reports every bad option as "field: problem".
+// Validate returns every invalid option as "field: problem".
 func (o Options) Validate() error {
 	var p option.Problems
 	if _, err := level(o.Log); err != nil {
@@ -86,8 +86,8 @@ func (o Options) Validate() error {
 	return p.Err()
 }
 
-// checkCollector says what is wrong with the URL of a collector. No exporter sends what stands
-// before its host, which may be a password that no error tells.
+// checkCollector returns the problem of a collector's URL. Exporters do not use the part before the
+// host, which may contain a password and is never shown in errors.
 func checkCollector(s string) error {
 	u, err := url.Parse(s)
 	switch {
@@ -130,8 +130,8 @@ type Telemetry struct {
 	shutdown []func(context.Context) error
 }
 
-// ofTheRuntime returns the collector of the Go runtime. It keeps nothing of a registry, and to make
-// one takes milliseconds of regular expressions.
+// ofTheRuntime returns the collector of the Go runtime. It is independent of a registry, and
+// creating one takes milliseconds of regular expressions.
 //
 //nolint:gochecknoglobals // made once
 var ofTheRuntime = sync.OnceValue(func() prometheus.Collector { return collectors.NewGoCollector() })
@@ -155,7 +155,7 @@ func New(ctx context.Context, o Options, version string, w io.Writer) (*Telemetr
 	if err != nil {
 		return nil, fmt.Errorf("prometheus exporter: %w", err)
 	}
-	// No measurement has the context of a request, so there would be no exemplar.
+	// No measurement has the context of a request, so there would be no exemplars.
 	res := resource.NewSchemaless(attrServiceName.String("signalbox"), attrServiceVersion.String(version))
 	with := []sdkmetric.Option{
 		sdkmetric.WithReader(exporter), sdkmetric.WithExemplarFilter(exemplar.AlwaysOffFilter), sdkmetric.WithResource(res),
@@ -198,9 +198,8 @@ func handler(w io.Writer, format string, lv slog.Level) slog.Handler {
 	return slog.NewTextHandler(w, opts)
 }
 
-// untraced begins no spans. Other than the tracer of package noop it leaves the context as it is:
-// what a client sent of its trace is found in it all the same, and a request has nothing to pay
-// for.
+// untraced starts no spans. Unlike the tracer of package noop it leaves the context unchanged, so
+// that a client's trace context stays in it, at no cost for a request.
 type untraced struct{ embedded.Tracer }
 
 // Start implements trace.Tracer.
@@ -208,16 +207,16 @@ func (untraced) Start(ctx context.Context, _ string, _ ...trace.SpanStartOption)
 	return ctx, noop.Span{}
 }
 
-// Traced reports whether spans lead anywhere: without, nobody need make their names.
+// Traced reports whether spans are exported: if not, callers need not compute their names.
 func (t *Telemetry) Traced() bool {
 	_, off := t.Tracer.(untraced)
 	return !off
 }
 
-// scope is what instruments belong to.
+// scope is the instrumentation scope.
 const scope = "signalbox"
 
-// push sends metrics by the protocol of OpenTelemetry.
+// push sends metrics by OTLP.
 func push(ctx context.Context, endpoint string, more sdkmetric.Producer) (sdkmetric.Reader, error) {
 	at, err := collector(endpoint, "/v1/metrics")
 	if err != nil {
@@ -230,8 +229,8 @@ func push(ctx context.Context, endpoint string, more sdkmetric.Producer) (sdkmet
 	return sdkmetric.NewPeriodicReader(exporter, sdkmetric.WithProducer(more)), nil
 }
 
-// collector is where a collector takes something: an address without a path gets that of the
-// protocol (OpenTelemetry Protocol Exporter, endpoint URLs for OTLP/HTTP).
+// collector returns the address for a signal at a collector: an address without a path gets that of
+// the protocol (OpenTelemetry Protocol Exporter, endpoint URLs for OTLP/HTTP).
 func collector(endpoint, path string) (string, error) {
 	at, err := url.Parse(endpoint)
 	if err != nil {
@@ -265,17 +264,17 @@ func (t *Telemetry) trace(ctx context.Context, o Options, res *resource.Resource
 	return nil
 }
 
-// Discard returns instruments that record into nothing but memory, for tests and for commands
-// that run once and print.
+// Discard returns instruments that record only in memory, for tests and for commands that run once
+// and print.
 func Discard() *Telemetry {
 	t, err := New(context.Background(), Options{Log: "error"}, "", io.Discard)
 	if err != nil {
-		panic(err) // the options are constant
+		panic(err) // cannot happen: the options are constant
 	}
 	return t
 }
 
-// Handler serves the Prometheus page, or 404 when it is turned off.
+// Handler serves the Prometheus page, or 404 if it is disabled.
 func (t *Telemetry) Handler() http.Handler { return t.handler }
 
 // Shutdown flushes and stops the exporters.

@@ -15,24 +15,24 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// conn2 is a connection that speaks HTTP/2, frame by frame: its streams play modes, each in a
-// goroutine of its own.
+// conn2 is an HTTP/2 connection, handled frame by frame: its streams play modes, each in a separate
+// goroutine.
 type conn2 struct {
 	s *Server
 	c *conn
 
-	mu      sync.Mutex // guards what follows, and writes
+	mu      sync.Mutex // guards the fields below, and writes
 	fr      *http2.Framer
 	enc     *hpack.Encoder
 	head    bytes.Buffer
-	err     error               // of the first write that failed
-	streams map[uint32]*stream2 // under way
-	window  int64               // that the other side leaves to the connection
-	initial int64               // and to each new stream
+	err     error               // of the first failed write
+	streams map[uint32]*stream2 // in progress
+	window  int64               // the peer's window for the connection
+	initial int64               // the peer's window for each new stream
 	more    *sync.Cond          // a window has grown, or a stream has gone
 }
 
-// stream2 is a request over HTTP/2 and the answer on its way.
+// stream2 is a request over HTTP/2 and its response in progress.
 type stream2 struct {
 	*conn2
 	mode
@@ -43,20 +43,19 @@ type stream2 struct {
 	window int64
 	sent   int64
 	lost   bool          // gone is closed
-	gone   chan struct{} // closed when the other side has reset the stream, or the connection has ended
+	gone   chan struct{} // closed when the peer has reset the stream, or the connection has ended
 }
 
-// play2 answers the request of a stream.
+// play2 responds to the request of a stream.
 type play2 func(x *stream2)
 
-// The windows of HTTP/2 before anybody says otherwise, and the largest frame (RFC 9113, sections
-// 6.9.2 and 4.2).
+// The default windows of HTTP/2 and the maximum frame size (RFC 9113, sections 6.9.2 and 4.2).
 const (
 	defaultWindow = 65_535
 	largestFrame  = 16_384
 )
 
-// over2 serves a connection that speaks HTTP/2 until it ends.
+// over2 serves an HTTP/2 connection until it ends.
 func (s *Server) over2(ctx context.Context, c *conn) {
 	usual, _ := parse(cmp.Or(s.usual, "ok"))
 	if usual.name == "speaks-http1" {
@@ -102,7 +101,7 @@ func (h *conn2) do(write func() error) bool {
 	return h.err == nil
 }
 
-// frame takes one frame of the other side.
+// frame processes a frame of the peer.
 func (h *conn2) frame(f http2.Frame, plays *sync.WaitGroup) {
 	number := f.Header().StreamID
 	switch f := f.(type) {
@@ -179,7 +178,7 @@ func (h *conn2) begin(number uint32, f *http2.MetaHeadersFrame, plays *sync.Wait
 	}
 }
 
-// leave notes that the other side has left a stream; with mu held.
+// leave records that the peer has left a stream; mu is held.
 func (x *stream2) leave(why string) {
 	if x.lost {
 		return
@@ -192,7 +191,7 @@ func (x *stream2) leave(why string) {
 	}
 }
 
-// run plays the mode of a request whose body is there.
+// run plays the mode of a request after its body has arrived.
 func (x *stream2) run() {
 	defer func() {
 		x.mu.Lock()
@@ -225,7 +224,8 @@ func (x *stream2) run() {
 	s.log.add(Event{Conn: x.c.id, Req: x.id, Kind: Served, Info: x.name, N: 1})
 }
 
-// fields sends a block of headers, name and value in turn, in as many frames as it takes.
+// fields sends a block of headers, given as alternating names and values, in as many frames as
+// needed.
 func (x *stream2) fields(end bool, pairs ...string) bool {
 	return x.do(func() error {
 		x.head.Reset()
@@ -251,7 +251,7 @@ func (x *stream2) fields(end bool, pairs ...string) bool {
 	})
 }
 
-// data sends bytes, as the windows allow; false when the stream or the connection has gone.
+// data sends bytes, as the windows allow; false if the stream or the connection has gone.
 func (x *stream2) data(s string, end bool) bool {
 	for {
 		x.mu.Lock()
@@ -279,7 +279,7 @@ func (x *stream2) data(s string, end bool) bool {
 	}
 }
 
-// answer sends a whole answer.
+// answer sends a complete response.
 func (x *stream2) answer(status int, kind, body string, pairs ...string) bool {
 	head := append([]string{":status", strconv.Itoa(status), "content-type", kind, "content-length", strconv.Itoa(len(body))}, pairs...)
 	return x.fields(false, head...) && x.data(body, true)
@@ -294,7 +294,7 @@ func (x *stream2) open(pairs ...string) bool {
 	return x.fields(false, append([]string{":status", "200", "content-type", "text/event-stream; charset=utf-8", "cache-control", "no-cache"}, pairs...)...)
 }
 
-// events sends events, d after each other.
+// events sends n events with delay d between them.
 func (x *stream2) events(n int) bool {
 	for i := range n {
 		if i > 0 && !x.pause(x.wait("d", 0)) || !x.data(x.s.event(i, word(i)), false) {
@@ -304,18 +304,18 @@ func (x *stream2) events(n int) bool {
 	return true
 }
 
-// before sends the head and the k events that come before a fault, and then leaves them time to
+// before sends the head and the k events that precede a fault, and then waits so that they can
 // arrive.
 func (x *stream2) before() bool { return x.open() && x.events(x.num("k", 2)) && x.settle() }
 
-// settle waits until what was sent has arrived: a ping behind it would be answered, but resets
-// overtake what the other side has not read yet, which nothing tells.
+// settle waits until the data sent has arrived. A reset overtakes data that the peer has not read,
+// and no acknowledgement (not even a ping) shows that it was read.
 func (x *stream2) settle() bool { return x.pause(x.wait("d", 20*time.Millisecond)) }
 
-// pause waits between two pieces; false when the other side has gone.
+// pause waits between two pieces; false if the peer has gone.
 func (x *stream2) pause(d time.Duration) bool { return passes(d, x.gone, x.s.stop) }
 
-// hold is silent until the other side goes.
+// hold stays silent until the peer disconnects.
 func (x *stream2) hold() {
 	x.s.log.add(Event{Conn: x.c.id, Req: x.id, Kind: Holding})
 	select {
@@ -324,10 +324,10 @@ func (x *stream2) hold() {
 	}
 }
 
-// finish sends the end of a stream, in order.
+// finish sends the normal end of a stream.
 func (x *stream2) finish() bool { return x.data(Finish+Done, true) }
 
-// ok answers well.
+// ok sends a valid response.
 func (x *stream2) ok() bool {
 	if !x.req.streams() {
 		return x.json(200, Completion)
@@ -339,17 +339,17 @@ func (x *stream2) reset(code int) {
 	x.do(func() error { return x.fr.WriteRSTStream(x.number, http2.ErrCode(code)) })
 }
 
-// goAway tells that no stream behind last is answered.
+// goAway announces that no stream after last is answered.
 func (x *stream2) goAway(last uint32, code int) {
 	x.do(func() error { return x.fr.WriteGoAway(last, http2.ErrCode(code), nil) })
 }
 
-// raw writes a frame as it is, whatever it holds.
+// raw writes a frame unchanged, whatever it contains.
 func (x *stream2) raw(kind http2.FrameType, flags http2.Flags, number uint32, payload []byte) {
 	x.do(func() error { return x.fr.WriteRawFrame(kind, flags, number, payload) })
 }
 
-// setting is the payload of a frame with one setting.
+// setting returns the payload of a frame with one setting.
 func setting(id http2.SettingID, v uint32) []byte {
 	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint16(nil, uint16(id)), v)
 }

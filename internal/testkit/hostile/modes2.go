@@ -10,11 +10,11 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// catalogue2 is the modes of HTTP/2 by name.
+// catalogue2 returns the HTTP/2 modes by name.
 var catalogue2 = sync.OnceValue(newCatalogue2) //nolint:gochecknoglobals // constant table
 
-// Modes2 lists the names of all modes of HTTP/2, sorted. Those that Modes has too do the same in
-// other frames.
+// Modes2 lists the names of all HTTP/2 modes, sorted. Those that Modes also lists have the same
+// effect with different frames.
 func Modes2() []string { return slices.Sorted(maps.Keys(catalogue2())) }
 
 func newCatalogue2() map[string]play2 {
@@ -31,17 +31,17 @@ func newCatalogue2() map[string]play2 {
 	return all
 }
 
-// beforeHead2 are the faults before the head of an answer.
+// beforeHead2 are the faults before the head of a response.
 func beforeHead2() map[string]play2 {
 	return map[string]play2{
 		"rst-before-head":   func(x *stream2) { x.reset(x.num("code", int(http2.ErrCodeInternal))) },
 		"close-before-head": func(x *stream2) { _ = x.c.Close() },
 		"cut-before-head":   func(x *stream2) { x.c.reset() },
-		"goaway-unseen": func(x *stream2) { // nothing of the request was done, and the connection takes no more
+		"goaway-unseen": func(x *stream2) { // the request was not processed, and the connection accepts no more
 			x.goAway(max(x.number, 2)-2, x.num("code", int(http2.ErrCodeNo)))
 			x.hold()
 		},
-		"goaway-before-head": func(x *stream2) { // it may have been
+		"goaway-before-head": func(x *stream2) { // the request may have been processed
 			x.goAway(x.number, x.num("code", int(http2.ErrCodeInternal)))
 			_ = x.c.Close()
 		},
@@ -63,13 +63,13 @@ func beforeHead2() map[string]play2 {
 		},
 		"101":              func(x *stream2) { x.fields(false, ":status", "101"); x.hold() },
 		"data-before-head": func(x *stream2) { x.data("data: {}\n\n", false); x.hold() },
-		"push": func(x *stream2) { // nobody asked for it
+		"push": func(x *stream2) { // without a request for it
 			x.do(func() error {
 				return x.fr.WritePushPromise(http2.PushPromiseParam{StreamID: x.number, PromiseID: 2, EndHeaders: true, BlockFragment: []byte{0x82}})
 			})
 			x.hold()
 		},
-		"half-head": func(x *stream2) { // a frame that ends before its length
+		"half-head": func(x *stream2) { // a frame that is shorter than its length
 			x.do(func() error {
 				_, err := x.c.Write([]byte{0, 1, 0, byte(http2.FrameHeaders), 4, 0, 0, 0, 1, 0x88})
 				return err
@@ -79,7 +79,7 @@ func beforeHead2() map[string]play2 {
 	}
 }
 
-// heads2 are faults of the head, and bodies that do not fit it.
+// heads2 are faults of the head, and bodies that do not match it.
 func heads2() map[string]play2 {
 	with := func(pairs ...string) play2 {
 		return func(x *stream2) {
@@ -147,22 +147,22 @@ func breaks2() map[string]play2 {
 			x.goAway(x.number, x.num("code", int(http2.ErrCodeInternal)))
 			_ = x.c.Close()
 		},
-		"goaway-unseen-mid": func(x *stream2) { // the server takes back that it has begun
+		"goaway-unseen-mid": func(x *stream2) { // the server withdraws its response
 			_ = x.before()
 			x.goAway(max(x.number, 2)-2, x.num("code", int(http2.ErrCodeNo)))
 			x.hold()
 		},
-		"goaway-rest": func(x *stream2) { // no more requests, and this one is answered to its end
+		"goaway-rest": func(x *stream2) { // no more requests, but this one is answered completely
 			_ = x.open() && x.events(1)
 			x.goAway(x.number, int(http2.ErrCodeNo))
 			_ = x.settle() && x.events(2) && x.finish()
 		},
-		"bad-frame-mid": func(x *stream2) { // of a length that its kind cannot have
+		"bad-frame-mid": func(x *stream2) { // with a length that is invalid for its kind
 			_ = x.before()
 			x.raw(http2.FrameWindowUpdate, 0, x.number, []byte{1})
 			x.hold()
 		},
-		"padding-mid": func(x *stream2) { // more of it than the frame has bytes
+		"padding-mid": func(x *stream2) { // more padding than the frame has bytes
 			_ = x.before()
 			x.raw(http2.FrameData, http2.FlagDataPadded, x.number, []byte{200, 'x'})
 			x.hold()
@@ -191,8 +191,8 @@ func breaks2() map[string]play2 {
 	}
 }
 
-// frameInTwo sends the second part of a frame, which begins like a head of HTTP/1.1, when another
-// request has come over the connection.
+// frameInTwo sends the second part of a frame, which begins like an HTTP/1.1 head, when another
+// request has arrived on the connection.
 func frameInTwo(x *stream2) {
 	_ = x.open() && x.events(1)
 	if x.id == 1 {
@@ -208,12 +208,12 @@ func frameInTwo(x *stream2) {
 			_, err := x.c.Write([]byte(event[at:]))
 			return err
 		})
-		x.data(rest, false) // in a frame that no head of HTTP/1.1 can hold
+		x.data(rest, false) // in a frame that no HTTP/1.1 head can contain
 	}
 	x.finish()
 }
 
-// legal2 is the variety of streams that are all in order.
+// legal2 are variants of valid streams.
 func legal2() map[string]play2 {
 	between := func(frame func(x *stream2)) play2 {
 		return func(x *stream2) {
@@ -254,7 +254,7 @@ func legal2() map[string]play2 {
 		}),
 		"frame-in-two":  frameInTwo,
 		"unknown-frame": between(func(x *stream2) { x.raw(0xfa, 0xff, x.number, []byte("what")) }),
-		"reset-at-end": func(x *stream2) { // as a server does that wants no more of the request
+		"reset-at-end": func(x *stream2) { // like a server that needs no more of the request
 			_ = x.ok()
 			x.reset(int(http2.ErrCodeNo))
 		},
