@@ -10,8 +10,8 @@ import (
 	"signalbox/internal/option"
 )
 
-// extras reads the body object "signalbox". It is ours, so unlike everywhere else an unknown name
-// in it is an error: a misspelled guard must not be a guard that is off.
+// extras reads the body object "signalbox". Only the proxy defines it, so unlike elsewhere an
+// unknown name in it is an error: a misspelled guard must not disable the guard.
 func (p *chatParser) extras() error {
 	if p.null() {
 		p.req.Extras.Present = true
@@ -40,7 +40,7 @@ func (p *chatParser) extras() error {
 	})
 }
 
-// strictObject reads an object; field reads the value of each name, or refuses it.
+// strictObject reads an object; field reads the value of each member, or refuses its name.
 func (p *chatParser) strictObject(field func(name string) error) error {
 	if p.kind() != '{' {
 		return p.mistyped("an object")
@@ -65,8 +65,8 @@ func (p *chatParser) contexts() ([]ContextRef, error) {
 	return oneOrMore(p, p.contextRef, p.limits.MaxContexts, "signalbox.context", "names more than %d contexts")
 }
 
-// oneOrMore reads one value, or a list of them; null is none. For more than most the field is
-// invalid.
+// oneOrMore reads one value, or a list of them; null means none. If there are more than most, the
+// field is invalid.
 func oneOrMore[T any](p *chatParser, one func() (T, error), most int, field, tooMany string) ([]T, error) {
 	if p.null() {
 		return nil, nil
@@ -126,8 +126,9 @@ func (p *chatParser) contextRef() (ContextRef, error) {
 	return ref, err
 }
 
-// ParseContextRef reads a context's id with an optional version, as ctx_a or ctx_a@3. The context
-// is required. It reports false when the id is empty or the version is not a positive integer.
+// ParseContextRef parses a context's id with an optional version, such as ctx_a or ctx_a@3. The
+// context is required. It returns false if the id is empty or the version is not a positive
+// integer.
 func ParseContextRef(s string) (ContextRef, bool) {
 	id, version, versioned := strings.Cut(s, "@")
 	ref := ContextRef{ID: id, Required: true}
@@ -152,7 +153,7 @@ func (p *chatParser) version() (int, error) {
 	return int(*n), nil
 }
 
-// flag reads true or false; null is not taken for either, since the default is true.
+// flag reads true or false. null is refused: it could mean either, because the default is true.
 func (p *chatParser) flag() (bool, error) {
 	if p.kind() == 'n' {
 		return false, p.mistyped("true or false")
@@ -229,8 +230,8 @@ func (p *chatParser) ttl() (time.Duration, error) {
 	return time.Duration(d), nil
 }
 
-// ParseContexts reads the pointers of contexts as signalbox.context has them, from a JSON value of
-// another body; param is the field that it stands in. Errors are *Error with status 400.
+// ParseContexts parses context references in the form of signalbox.context from a JSON value of
+// another body; param is the field that contains it. Errors are *Error with status 400.
 func ParseContexts(value []byte, param string) ([]ContextRef, error) {
 	p := newParser(Other, value, Limits{})
 	defer p.release()

@@ -1,12 +1,12 @@
-// Package prefix puts contexts into requests so that every request that names the same contexts
-// begins, after the model server's template, with the same bytes; only then can the server use
-// again what it has computed.
+// Package prefix inserts contexts into requests so that all requests with the same contexts begin,
+// after the model server's template, with the same bytes; only then can the server reuse its prefix
+// cache.
 //
-// The order is fixed: contexts as they are named, the prompt of the proxy (domain prompt), the
+// The order is fixed: contexts in the order of the request, the proxy's prompt (domain prompt), the
 // caller's own system text, history, question. Texts are joined by Separator and share one leading
-// message with what is said by the system. Nothing that changes from request to request stands in
-// front of the end of the contexts. Contexts that are messages keep their messages; what the system
-// says follows them in a message of its own.
+// message with the system text. Nothing that varies between requests precedes the end of the
+// contexts. Contexts that are messages remain messages; the system text follows them in a message
+// of its own.
 //
 // Stored bytes are not copied: a compiled Body refers to them and to the request. Functions are
 // pure and safe for concurrent use.
@@ -22,26 +22,26 @@ import (
 	"signalbox/memory/ledger"
 )
 
-// Separator stands between texts. It is part of the format: another would change every prefix.
+// Separator separates texts. It is part of the format: changing it would change every prefix.
 const Separator = "\n\n"
 
 // separator is Separator inside a JSON string.
 const separator = `\n\n`
 
-// ErrUnsupported says that contexts cannot be put into this kind of request.
+// ErrUnsupported reports that contexts cannot be inserted into this kind of request.
 var ErrUnsupported = errors.New("contexts cannot be inserted into this request")
 
-// Role is who says the leading message.
+// Role is the role of the leading message.
 type Role uint8
 
 const (
-	// System is for templates that take a system message, which most do.
+	// System is for templates that accept a system message, which most do.
 	System Role = iota
 	// User is for templates that do not; the caller's system text moves into the message.
 	User
 )
 
-// String is the role in a message.
+// String returns the role as used in messages.
 func (r Role) String() string {
 	if r == User {
 		return "user"
@@ -49,29 +49,29 @@ func (r Role) String() string {
 	return "system"
 }
 
-// Context is one context in its canonical form, as memory.Snapshot has it.
+// Context is one context in its canonical form, as in memory.Snapshot.
 type Context struct {
 	Kind      ledger.Kind
-	Fragments [][]byte // to be joined: those of messages by commas
+	Fragments [][]byte // consecutive parts; those of messages are joined by commas
 }
 
-// Request is what a body is made of.
+// Request holds the parts of a compiled body.
 type Request struct {
 	API      openai.API
-	Body     []byte    // a request that was accepted, without the proxy's object
+	Body     []byte    // an accepted request, without the proxy's object
 	Contexts []Context // in order
-	Domain   string    // prompt of the proxy, empty for none
+	Domain   string    // the proxy's prompt, empty for none
 	Role     Role
 }
 
-// Compile puts contexts and domain prompt into a body. Without both the body is returned as it is.
-// The result refers to the request's slices, which must not be written to while it is in use.
-// Errors wrap ErrUnsupported.
+// Compile inserts contexts and domain prompt into a body. Without both it returns the body
+// unchanged. The result refers to the request's slices, which must not be modified while it is in
+// use. Errors wrap ErrUnsupported.
 //
-// In a Completion everything goes in front of the prompt, or of each prompt; token ids and contexts
-// that are messages are not supported. In a Response texts go in front of the instructions and
-// messages in front of the input; instructions that differ then part the prefixes of contexts that
-// are messages.
+// In a Completion everything is inserted before the prompt, or before each prompt; token ids and
+// contexts that are messages are not supported. In a Response texts are inserted before the
+// instructions and messages before the input; different instructions then lead to different
+// prefixes for contexts that are messages.
 func Compile(r Request) (Body, error) {
 	if len(r.Contexts) == 0 && r.Domain == "" {
 		return Body{r.Body}, nil
@@ -92,7 +92,7 @@ func Compile(r Request) (Body, error) {
 	return nil, fmt.Errorf("%w: %v", ErrUnsupported, r.API)
 }
 
-// quote is a text as the inside of a JSON string.
+// quote returns a text as the inside of a JSON string.
 func quote(text string) ([]byte, error) {
 	b, err := jsontext.AppendQuote(nil, text)
 	if err != nil {
@@ -122,8 +122,8 @@ func (w *writer) context(c Context) {
 	}
 }
 
-// texts writes what stands in front of a string: contexts that are texts, and the domain prompt,
-// with separators between them and last behind them.
+// texts writes everything before a string: contexts that are texts, and the domain prompt, with
+// separators between them and last after them.
 func (w *writer) texts(contexts []Context, domain []byte, last string) {
 	left := 0
 	for _, c := range contexts {
@@ -153,7 +153,7 @@ func (w *writer) texts(contexts []Context, domain []byte, last string) {
 	}
 }
 
-// before is what stands in front of a JSON string that is not empty.
+// before returns the separator before a JSON string, if that is not empty.
 func before(str span) string {
 	if str.end-str.start == len(`""`) {
 		return ""
@@ -219,7 +219,7 @@ func split(contexts []Context) (texts, messages []Context) {
 	return texts, messages
 }
 
-// instruct puts texts in front of the instructions.
+// instruct inserts texts before the instructions.
 func instruct(body []byte, texts []Context, domain []byte) (insertion, error) {
 	var w writer
 	at, ok := field(body, "instructions")
@@ -231,7 +231,7 @@ func instruct(body []byte, texts []Context, domain []byte) (insertion, error) {
 		}
 		w.str(`"instructions":"`)
 		w.texts(texts, domain, "")
-		w.str(`",`) // a request has a model
+		w.str(`",`) // a request always has a model
 		return insertion{span{start + 1, start + 1}, w.parts}, nil
 	case body[at.start] == 'n':
 		w.str(`"`)
@@ -245,7 +245,7 @@ func instruct(body []byte, texts []Context, domain []byte) (insertion, error) {
 	return insertion{}, fmt.Errorf("%w: the instructions are no text", ErrUnsupported)
 }
 
-// precede puts messages in front of the input.
+// precede inserts messages before the input.
 func precede(body []byte, messages []Context) (insertion, error) {
 	at, ok := field(body, "input")
 	var w writer
