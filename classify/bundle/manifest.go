@@ -6,7 +6,7 @@ const Format = 1
 const (
 	minRowTokens = 8
 	maxRowTokens = 32768 // attention is quadratic in it
-	minSkeleton  = 24    // the smallest skeleton that can be read, and special tokens
+	minSkeleton  = 24    // the smallest readable skeleton, and special tokens
 )
 
 // outsideTag labels a token outside of all spans (Ramshaw and Marcus 1995).
@@ -16,7 +16,7 @@ const outsideTag = "O"
 const (
 	FP32 = "fp32"
 	FP16 = "fp16"
-	Int8 = "int8" // weights of 8 bits, activations as the graph likes
+	Int8 = "int8" // weights of 8 bits; the type of activations is up to the graph
 )
 
 // Manifest is the content of bundle.yaml.
@@ -31,39 +31,39 @@ type Manifest struct {
 	Description string `yaml:"description"`
 	// License is the SPDX identifier of the models.
 	License string `yaml:"license"`
-	// Languages are the ISO 639-1 codes of the languages that the models were made for.
+	// Languages are the ISO 639-1 codes of the languages that the models were trained for.
 	Languages []string `yaml:"languages"`
-	// Layout says how tasks share graphs; `shared`: every graph computes every task in one pass.
+	// Layout is how tasks share graphs; `shared`: every graph computes every task in one pass.
 	Layout string `yaml:"layout"`
 	// Graphs are the same model in several precisions, the preferred one first.
 	Graphs []Graph `yaml:"graphs"`
 	// Tokenizer is the tokenizer.json.
 	Tokenizer TokenizerFile `yaml:"tokenizer"`
-	// Scan is the scanner of long prompts, optional: without a name there is none.
+	// Scan is the scan table for long prompts, optional: without a name there is none.
 	Scan File `yaml:"scan"`
-	// Turns is the head that tells from embeddings whether a turn of a conversation follows the one
-	// before, optional: without a name there is none. This package does not read it.
+	// Turns is the head that estimates from embeddings whether a turn of a conversation follows the
+	// previous one, optional: without a name there is none. This package does not read it.
 	Turns File `yaml:"turns"`
-	// Fusion is how a guard weighs what the models and the comparison of numbers say, optional:
-	// without a name there is none. This package does not read it.
+	// Fusion defines how a guard combines the results of the models and of the comparison of
+	// numbers, optional: without a name there is none. This package does not read it.
 	Fusion File `yaml:"fusion"`
 	// Inputs names the inputs of the graphs.
 	Inputs Inputs `yaml:"inputs"`
-	// MaxTokens is the longest row that the model reads, special tokens included.
+	// MaxTokens is the maximum row length of the model, special tokens included.
 	MaxTokens int `yaml:"max_tokens"`
-	// Vocab is the number of token ids that the graphs know, 0 when that is not known.
+	// Vocab is the number of token ids in the embedding table, 0 if not known.
 	Vocab int `yaml:"vocab"`
-	// PadID fills rows that are shorter than others of their batch.
+	// PadID pads rows that are shorter than others of their batch.
 	PadID int64 `yaml:"pad_id"`
-	// Tasks are the outputs and what they mean.
+	// Tasks are the outputs and their meaning.
 	Tasks []Task `yaml:"tasks"`
-	// Canary is a text whose labels are known, run once before the bundle is used.
+	// Canary is a text with known labels, classified once before the bundle is used.
 	Canary Canary `yaml:"canary"`
 	// Provenance lists what the models were made from.
 	Provenance []Provenance `yaml:"provenance"`
 }
 
-// File is a file of the bundle and how to recognise it.
+// File is a file of the bundle with its checksum.
 type File struct {
 	// Name is the path inside the bundle, with slashes.
 	Name string `yaml:"file"`
@@ -73,7 +73,7 @@ type File struct {
 	Bytes int64 `yaml:"bytes"`
 }
 
-// TokenizerFile is a tokenizer.json and what reads it.
+// TokenizerFile is a tokenizer.json and the engine that reads it.
 type TokenizerFile struct {
 	File `yaml:",inline"`
 	// Engine names the implementation: native, sugarme, or empty for the default.
@@ -85,15 +85,16 @@ type Graph struct {
 	File `yaml:",inline"`
 	// Precision is FP32, FP16 or Int8.
 	Precision string `yaml:"precision"`
-	// Weights are the files beside the graph that hold its weights; usually it holds them itself.
+	// Weights are the files of external weights next to the graph; usually the graph contains its
+	// weights.
 	Weights []File `yaml:"weights"`
-	// Taps are values inside the graph that adapters go on from, optional. See [Adapter].
+	// Taps are values inside the graph from which adapters continue, optional. See [Adapter].
 	Taps []Tap `yaml:"taps"`
 }
 
-// Tap is a value inside a graph, float32, that a graph of its own can go on from.
+// Tap is a float32 value inside a graph from which another graph can continue.
 type Tap struct {
-	// Name is what adapters call it, such as keys.
+	// Name is its name for adapters, such as keys.
 	Name string `yaml:"name"`
 	// Value is its name in the graph. It need not be an output.
 	Value string `yaml:"value"`
@@ -124,18 +125,18 @@ const (
 	Embedding Kind = "embedding" // a vector, float32 [batch, Width], or [batch, sequence, Width] before pooling
 )
 
-// Pooling says how the vectors of a row's tokens become one.
+// Pooling is how the vectors of a row's tokens become one vector.
 type Pooling string
 
 // The ways to pool. An empty value means NoPooling.
 const (
-	NoPooling        Pooling = "none"       // the graph pools: its output has no dimension of tokens
+	NoPooling        Pooling = "none"       // the graph pools: its output has no token dimension
 	MeanPooling      Pooling = "mean"       // average of the tokens whose mask is 1, special tokens included
 	CLSPooling       Pooling = "cls"        // the first token
 	LastTokenPooling Pooling = "last_token" // the last token whose mask is 1
 )
 
-// Combine says how the windows of a long text become one value.
+// Combine is how the windows of a long text become one value.
 type Combine string
 
 // The ways to combine windows.
@@ -144,102 +145,101 @@ const (
 	Max  Combine = "max"  // the window with the highest probability of the positive label
 )
 
-// Long says how a text is read that does not fit into one row.
+// Long is how a text is read that does not fit into one row.
 type Long string
 
 // The ways to read long texts. An empty value means Skeleton.
 const (
-	Skeleton Long = "skeleton" // one row of what says most of the text
+	Skeleton Long = "skeleton" // one row with the most informative parts of the text
 	Windows  Long = "windows"  // all of it, in overlapping rows, up to Window.Max
 )
 
-// Template says how evidence and question are laid out before an answer whose tokens are judged.
+// Template is the layout of evidence and question before an answer whose tokens are judged.
 type Template string
 
 // The templates. An empty value means Passages.
 const (
-	// Passages is the instruction under which RAGTruth (arXiv 2401.00396) had its answers written,
-	// with the evidence as numbered passages. The models of LettuceDetect (arXiv 2502.17125) were
-	// trained on it and read it in English whatever the language of the texts.
+	// Passages is the instruction with which the answers of RAGTruth (arXiv 2401.00396) were
+	// generated, with the evidence as numbered passages. The models of LettuceDetect (arXiv
+	// 2502.17125) were trained on it, in English whatever the language of the texts.
 	Passages Template = "passages"
-	// Separated is the evidence, the separator of the tokenizer's rows of two texts, and the
-	// question.
+	// Separated is the evidence, the separator of the tokenizer's pair rows, and the question.
 	Separated Template = "separated"
 )
 
-// Task is one output of the graphs and what it means.
+// Task is one output of the graphs and its meaning.
 type Task struct {
-	// Name is the signal that the task gives.
+	// Name is the signal that the task provides.
 	Name string `yaml:"name"`
 	// Kind is sequence, token, pair or embedding.
 	Kind Kind `yaml:"kind"`
 	// Output is the name of the graph's output.
 	Output string `yaml:"output"`
 	// Labels are the labels in the order of the logits. Those of token tasks without a positive
-	// label are in BIO form: O, B-PERSON, I-PERSON; in models of other makers two of them may have
-	// one name. Empty for embedding tasks.
+	// label are in BIO form: O, B-PERSON, I-PERSON; models of other makers may have two with the
+	// same name. Empty for embedding tasks.
 	Labels []string `yaml:"labels"`
-	// Positive is the label that a yes-or-no task looks for. Empty for other tasks. A token task
-	// with one judges an answer by evidence: its row is two texts, and the label means that the
+	// Positive is the positive label of a yes-or-no task. Empty for other tasks. A token task with
+	// one judges an answer by evidence: its row is a pair of texts, and the label means that the
 	// evidence does not support the token.
 	Positive string `yaml:"positive"`
-	// Latin says that the task knows words of the Latin script alone: names in other scripts count
-	// only where their form bears them out, and private intents compare such texts by n-grams. Tasks
-	// that find personal data and embedding tasks only. Default false.
+	// Latin states that the task only knows the Latin script: names in other scripts are accepted
+	// only if their form confirms them, and private intents compare such texts by n-grams. Only for
+	// tasks that find personal data and embedding tasks. Default false.
 	Latin bool `yaml:"latin"`
-	// Template is how such a row begins. Token tasks with a positive label only.
+	// Template is the beginning of such a row. Only for token tasks with a positive label.
 	Template Template `yaml:"template"`
 	// Temperature divides the logits before the softmax; it was fitted on held-out data.
 	Temperature float64 `yaml:"temperature"`
 	// Threshold is the probability from which the task's answer counts, in (0,1].
 	Threshold float64 `yaml:"threshold"`
-	// Dims is the length of the vector that the task gives: the first Dims numbers of the pooled
-	// vector, L2-normalised after the cut (Matryoshka representation learning, arXiv 2205.13147).
-	// Embedding tasks only.
+	// Dims is the length of the task's vector: the first Dims numbers of the pooled vector,
+	// L2-normalised after truncation (Matryoshka representation learning, arXiv 2205.13147). Only
+	// for embedding tasks.
 	Dims int `yaml:"dims"`
-	// Width is the length of the vectors of the graph, 0 for Dims. Embedding tasks only.
+	// Width is the length of the graph's vectors, 0 for Dims. Only for embedding tasks.
 	Width int `yaml:"width"`
-	// Pooling says how the vectors of tokens become one. Embedding tasks only.
+	// Pooling is how the vectors of tokens become one. Only for embedding tasks.
 	Pooling Pooling `yaml:"pooling"`
-	// Prefix is put before every text. Embedding tasks only.
+	// Prefix is put before every text. Only for embedding tasks.
 	Prefix string `yaml:"prefix"`
-	// AppendID is a token that is put behind the tokens of the text, before the special tokens that
-	// the tokenizer adds; 0 for none. Embedding tasks only.
+	// AppendID is a token added after the tokens of the text, before the special tokens that the
+	// tokenizer adds; 0 for none. Only for embedding tasks.
 	AppendID int64 `yaml:"append_id"`
-	// Window says how long texts are read.
+	// Window is how long texts are read.
 	Window Window `yaml:"window"`
-	// Document says how the windows of a text become one probability. Sequence tasks with a
-	// positive label only, optional: without it the window with the highest probability speaks for
-	// the text.
+	// Document is how the windows of a text become one probability. Only for sequence tasks with a
+	// positive label, optional: without it the probability of the text is that of the highest
+	// window.
 	Document *Document `yaml:"document"`
 }
 
-// Document makes the log-odds of a text out of those of its windows, so that the probability means
-// the same for a text of any length: bias + top[0]*z1 + top[1]*z2 + ... - length*ln(n), where z1,
-// z2, ... are the greatest log-odds of the windows that were read, each after the temperature, the
-// last one again where there are fewer, and n is the number of windows that cover the text. With
-// weights that add up to 1 and no bias a text of one window has the probability of the window.
+// Document computes the log-odds of a text from those of its windows, so that the probability has
+// the same meaning for texts of any length: bias + top[0]*z1 + top[1]*z2 + ... - length*ln(n). z1,
+// z2, ... are the greatest log-odds of the windows that were read, each after the temperature; if
+// there are fewer, the last one is repeated. n is the number of windows that cover the text. With
+// weights that add up to 1 and no bias, a text of one window has the probability of the window.
 type Document struct {
 	// Bias is added to the log-odds.
 	Bias float64 `yaml:"bias"`
 	// Top are the weights of the greatest log-odds, one to three, none negative, the first
 	// positive.
 	Top []float64 `yaml:"top"`
-	// Length is how much the log-odds lose for every e-fold of windows, at least 0.
+	// Length is the decrease of the log-odds per factor e in the number of windows, at least 0.
 	Length float64 `yaml:"length"`
-	// Close says which window is read a second time, sentence by sentence; nil for none.
+	// Close defines which window is read a second time, sentence by sentence; nil for none.
 	Close *Close `yaml:"close"`
-	// Scan lets the scan have a say on the window with the greatest log-odds; nil for none.
+	// Scan adds the scan's evidence on the window with the greatest log-odds; nil for none.
 	Scan *Say `yaml:"scan"`
-	// Single is added to the log-odds of a text that one window covers, at least 0: one window of
-	// many is what makes a long harmless text look like an attack, and a text of one has no such
-	// chance.
+	// Single is added to the log-odds of a text covered by one window, at least 0: one of many
+	// windows may make a long harmless text look like an attack, which cannot happen with a single
+	// window.
 	Single float64 `yaml:"single"`
 }
 
-// Say adds Weight*e to the log-odds of a text, where e is the evidence of the scan, a logit, kept
-// between -Bound and Bound: the scan knows n-grams alone, and may not decide alone. Without a scan
-// nothing is added.
+// Say adds Weight*e to the log-odds of a text, where e is the evidence of the scan, a logit,
+// limited to -Bound to Bound: the scan only knows n-grams, and must not decide alone. Without a
+// scan nothing is added.
 type Say struct {
 	// Weight is more than 0.
 	Weight float64 `yaml:"weight"`
@@ -247,53 +247,54 @@ type Say struct {
 	Bound float64 `yaml:"bound"`
 }
 
-// Close is a second look at the window with the greatest log-odds z1, where these are at least
-// From: its sentences are read alone, and in pairs of neighbours. With s, the greatest log-odds of
-// these, (1-Weight)*z1 + Weight*s takes the place of z1. An order of one sentence is diluted by
-// what stands around it in a window; alone it is not.
+// Close is a second look at the window with the greatest log-odds z1, if these are at least From:
+// its sentences are read alone, and in pairs of neighbours. With s, the greatest log-odds of these,
+// z1 is replaced by (1-Weight)*z1 + Weight*s. An instruction of one sentence is diluted by the text
+// around it in a window, but not alone.
 type Close struct {
-	// From are the log-odds from which a window is read again.
+	// From is the log-odds from which a window is read again.
 	From float64 `yaml:"from"`
-	// Weight is that of the sentences, more than 0 and at most 1.
+	// Weight is the weight of the sentences, more than 0 and at most 1.
 	Weight float64 `yaml:"weight"`
-	// Sentences is how many sentences are read at most, those that the scan puts first, 1 to 16.
+	// Sentences is the maximum number of sentences that are read, those that the scan ranks first,
+	// 1 to 16.
 	Sentences int `yaml:"sentences"`
-	// Tokens is the most tokens of two neighbours that are read together, special tokens included;
-	// 0 for none.
+	// Tokens is the maximum length in tokens of two neighbours that are read together, special
+	// tokens included; 0 for none.
 	Tokens int `yaml:"tokens"`
 }
 
-// MaxClose is the most sentences of a Close.
+// MaxClose is the maximum number of sentences of a Close.
 const MaxClose = 16
 
-// MaxTop is the most weights of a Document.
+// MaxTop is the maximum number of weights of a Document.
 const MaxTop = 3
 
-// Judges reports whether the task looks for what evidence does not support in an answer, token by
-// token.
+// Judges reports whether the task finds the parts of an answer that evidence does not support,
+// token by token.
 func (t *Task) Judges() bool { return t.Kind == Token && t.Positive != "" }
 
-// Window says how a text that is longer than one row is read.
+// Window is how a text that is longer than one row is read.
 type Window struct {
-	// Tokens is the length of a row, special tokens included.
+	// Tokens is the row length, special tokens included.
 	Tokens int `yaml:"tokens"`
 	// Stride is the distance between the starts of neighbouring rows in tokens.
 	Stride int `yaml:"stride"`
-	// Skeleton is the most tokens of the row, special tokens included, in which a text that does
-	// not fit into one of Tokens is read: its skeleton, see package compress. 0 for Tokens; at
-	// least 24. It is for tasks about what a request is about.
+	// Skeleton is the maximum row length, special tokens included, for the skeleton of a text that
+	// does not fit into Tokens, see package compress. 0 for Tokens; at least 24. It is for tasks
+	// that describe a request.
 	Skeleton int `yaml:"skeleton"`
-	// Long is how a text about what a request is about is read where it does not fit into one row:
-	// by its skeleton, which is the default, or window by window. Tasks that read every text of a
-	// request read windows in any case.
+	// Long is how a task that describes a request reads a text that does not fit into one row: by
+	// its skeleton, which is the default, or window by window. Tasks that read every text of a
+	// request always read windows.
 	Long Long `yaml:"long"`
-	// Max is the most rows that are read, 0 for all: the first Max-1 and the last.
+	// Max is the maximum number of rows that are read, 0 for all: the first Max-1 and the last.
 	Max int `yaml:"max"`
 	// Combine is mean or max.
 	Combine Combine `yaml:"combine"`
 }
 
-// Canary is a text with known answers.
+// Canary is a text with known labels.
 type Canary struct {
 	// Text is the prompt, and the first text of a pair.
 	Text string `yaml:"text"`
@@ -303,7 +304,7 @@ type Canary struct {
 	Expect map[string]string `yaml:"expect"`
 }
 
-// Provenance names one thing that the models were made from.
+// Provenance describes one source of the models.
 type Provenance struct {
 	// Name says what it is.
 	Name string `yaml:"name"`
@@ -311,7 +312,7 @@ type Provenance struct {
 	License string `yaml:"license"`
 }
 
-// Task returns the task with the given name, and false when the bundle has none.
+// Task returns the task with the given name, or false if the bundle has none.
 func (m *Manifest) Task(name string) (*Task, bool) {
 	for i := range m.Tasks {
 		if m.Tasks[i].Name == name {
