@@ -16,25 +16,25 @@ import (
 	"signalbox/bench/lab"
 )
 
-// dataset is what the report is made from.
+// dataset is the data of the report.
 type dataset struct {
 	matrix  []outcome // of MMLU-Pro, in the order of the file
 	held    []labelled
 	trained map[string]bool // ids of MMLU-Pro questions that the classifier was trained on
 	dev     []labelled
 	pairs   []pair // of RouteLLM whose question the classifier was not trained on
-	known   []pair // the others
+	known   []pair // the other pairs
 	efforts []labelled
 }
 
-// outcome is which models answered a question of MMLU-Pro right.
+// outcome lists the models that answered a question of MMLU-Pro correctly.
 type outcome struct {
 	ID       string         `json:"qid"`
 	Category string         `json:"category"`
 	Correct  map[string]int `json:"correct"`
 }
 
-// labelled is a text with a label, and the id of its question where there is one.
+// labelled is a text with a label, and the id of its question if there is one.
 type labelled struct {
 	Text  string      `json:"text"`
 	Label string      `json:"label"`
@@ -49,7 +49,7 @@ type pair struct {
 	GPT4     bool   `json:"gpt4_ok"`
 }
 
-// readData reads every set, and tells what the classifier was trained on from what it was not.
+// readData reads every set, and separates the rows that the classifier was trained on.
 func readData(dir string) (*dataset, error) {
 	if _, err := os.Stat(filepath.Join(dir, "router_mmlu_pro")); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("no routing data in %s: the report needs the data sets that the models were trained on, which are not part of the repository", dir)
@@ -69,7 +69,7 @@ func readData(dir string) (*dataset, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	seen := map[string]bool{} // questions that were trained on
+	seen := map[string]bool{} // questions used in training
 	for _, q := range pro {
 		if heldOut(q.Text) && !withOptions(q.Text) {
 			d.held = append(d.held, q)
@@ -94,9 +94,9 @@ func readData(dir string) (*dataset, error) {
 	return d, nil
 }
 
-// The split of the embedded models' training: a text whose bucket of 14 is the first was kept out
-// of it. Of MMLU-Pro, questions whose bucket of 8 is the first were trained on a second time with
-// their options, under a bucket of their own, so that those are never counted as kept out here. See
+// The split of the embedded models' training: texts whose bucket of 14 is the first were held out.
+// Questions of MMLU-Pro whose bucket of 8 is the first were also used in training with their
+// options, under a separate bucket, so they never count as held out here. See
 // training/signalbox_training/data.py.
 const (
 	heldOutOneIn = 14
@@ -106,17 +106,17 @@ const (
 func heldOut(text string) bool     { return bucket(text, heldOutOneIn) == 0 }
 func withOptions(text string) bool { return bucket(text, optionsOneIn) == 0 }
 
-// bucket is the place of a text among so many parts, by its BLAKE2b-64 digest.
+// bucket returns the bucket of a text among the given number, by its BLAKE2b-64 digest.
 func bucket(text string, parts uint64) uint64 {
 	h, err := blake2b.New(8, nil)
 	if err != nil {
-		panic(err) // the size is constant
+		panic(err) // cannot happen: the size is constant
 	}
 	_, _ = h.Write([]byte(key(text)))
 	return binary.BigEndian.Uint64(h.Sum(nil)) % parts
 }
 
-// key is a text's lower-case letters and digits, with one space for whatever stands between them.
+// key returns a text's lower-case letters and digits, with one space for everything between them.
 func key(text string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsNumber(r)

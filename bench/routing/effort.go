@@ -6,10 +6,10 @@ import (
 	"io"
 )
 
-// effortMix counts, for each label of the data, the effort that automatic reasoning asked for.
+// effortMix counts, for each label of the data, the effort selected by automatic reasoning.
 type effortMix map[string]map[string]int
 
-// efforts are the words that a backend is sent, from the least.
+// efforts are the values that a backend receives, in ascending order.
 var efforts = []string{"none", "low", "medium", "high"} //nolint:gochecknoglobals // constant
 
 // decideEfforts sends prompts to a model that reasons, by a route with `reasoning: auto`.
@@ -37,21 +37,21 @@ func decideEfforts(ctx context.Context, c *classifier, prompts []labelled, log i
 	return mix, nil
 }
 
-// tokenModel is how many tokens an answer takes at each effort, as a multiple of those at high
-// effort, answer included.
+// tokenModel is the number of tokens of a response at each effort, as a multiple of those at high
+// effort, including the answer.
 type tokenModel struct {
 	name  string
 	share map[string]float64
 }
 
-// The token models are assumptions at both ends of what is plausible, not measurements: how much a
-// model thinks at an effort depends on the model.
+// The token models are assumptions at both ends of the plausible range, not measurements: how much
+// a model reasons at an effort depends on the model.
 var tokenModels = []tokenModel{ //nolint:gochecknoglobals // constant
 	{"effort matters much", map[string]float64{"none": 0.05, "low": 0.15, "medium": 0.40, "high": 1}},
 	{"effort matters little", map[string]float64{"none": 0.20, "low": 0.50, "medium": 0.75, "high": 1}},
 }
 
-// share is the part of prompts with a label that got an effort, in [0,1].
+// share returns the share of prompts with a label that got an effort, in [0,1].
 func (m effortMix) share(label, effort string) float64 {
 	n := 0
 	for _, k := range m[label] {
@@ -63,8 +63,8 @@ func (m effortMix) share(label, effort string) float64 {
 	return float64(m[label][effort]) / float64(n)
 }
 
-// saved is the part of tokens saved against always asking for high effort, for traffic of which the
-// part low is labelled low and the rest high.
+// saved returns the share of tokens saved compared with always using high effort, for traffic of
+// which the share low is labelled low and the rest high.
 func (m effortMix) saved(t *tokenModel, low float64) float64 {
 	used := 0.0
 	for _, e := range efforts {

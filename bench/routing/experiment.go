@@ -18,28 +18,28 @@ type contender struct {
 	name   string
 	price  choose.Price       // an assumption
 	skills map[string]float64 // share of right answers by category, on questions that are not evaluated
-	mean   float64            // over all of those questions
+	mean   float64            // over all of these questions
 }
 
-// question is one that is evaluated.
+// question is an evaluated question.
 type question struct {
 	text     string
 	category string
-	worth    []float64 // of each contender's answer: 1 for a right one, 0 for a wrong one, or the share of right ones
+	worth    []float64 // of each contender's answer: 1 if correct, 0 if wrong, or the share of correct answers
 }
 
 // experiment is a pool of models and questions to send to it.
 type experiment struct {
 	title, note  string
 	pool         []contender // the small model first, the large one last
-	samePrice    bool        // money plays no part
+	samePrice    bool        // prices are ignored
 	questions    []question
-	similar      map[string][]outcome // by category: where worth is a share, the outcomes it was counted from
+	similar      map[string][]outcome // by category: if worth is a share, the outcomes it was counted from
 	policies     []policy
-	agreed, seen int // questions whose domain the classifier named as the data set does, and all
+	agreed, seen int // questions for which the classifier and the data set agree on the domain, and all questions
 }
 
-// policy is a way to choose, and what it chose for each question; hedge marks a uniform draw, which
+// policy is a selection method with its choice for each question; hedge marks a uniform draw, which
 // is evaluated in expectation.
 type policy struct {
 	name   string
@@ -48,7 +48,7 @@ type policy struct {
 
 const hedge = -1
 
-// The margins that are tried. They are not tuned: the report shows all of them.
+// The margins in the report. They are not tuned: the report shows all of them.
 var margins = []float64{0.02, 0.05, 0.10, 0.15, 0.20, 0.30} //nolint:gochecknoglobals // constant
 
 var sevens = []string{"Mistral-7B-Instruct-v0.2", "gemma-7b", "Qwen1.5-7B-Chat", "mathstral-7B", "Meta-Llama-3_1-8B-Instruct"} //nolint:gochecknoglobals // constant
@@ -63,7 +63,7 @@ var prices = map[string]choose.Price{ //nolint:gochecknoglobals // constant
 	"GPT-4-1106":                  {Input: 10, Output: 30},
 }
 
-// experiments prepares what is to be decided; limit bounds the questions of each.
+// experiments prepares the experiments; limit limits the questions of each.
 func (d *dataset) experiments(limit int) ([]experiment, error) {
 	mixed := []string{"Meta-Llama-3_1-8B-Instruct", "mathstral-7B", "Meta-Llama-3_1-70B-Instruct"}
 	exact := "The questions of MMLU-Pro that the classifier was not trained on and whose answers by each model are known one by one; they were kept out of its training, but half of them took part in setting its temperature and in weighing its two parts. Skills come from all other questions."
@@ -95,7 +95,7 @@ func (d *dataset) experiments(limit int) ([]experiment, error) {
 	return append(out, r), nil
 }
 
-// contenders counts skills from outcomes.
+// contenders derives skills from outcomes.
 func contenders(names []string, from []outcome) ([]contender, error) {
 	out := make([]contender, len(names))
 	for i, name := range names {
@@ -150,7 +150,7 @@ func (d *dataset) exact(names []string, limit int) (experiment, error) {
 	return e, nil
 }
 
-// shares evaluates the development set on shares of right answers.
+// shares evaluates the development set on shares of correct answers.
 func (d *dataset) shares(names []string, limit int) (experiment, error) {
 	var rest []outcome
 	similar := map[string][]outcome{}
@@ -175,7 +175,7 @@ func (d *dataset) shares(names []string, limit int) (experiment, error) {
 	return e, nil
 }
 
-// worth is the share of right answers of each contender.
+// worth returns the share of correct answers of each contender.
 func (e *experiment) worth(from []outcome) []float64 {
 	out := make([]float64, len(e.pool))
 	for _, o := range from {
@@ -220,7 +220,7 @@ func (d *dataset) routellm(limit int) experiment {
 	return e
 }
 
-// decide fills in what every policy chooses.
+// decide computes the choices of every policy.
 func (e *experiment) decide(ctx context.Context, c *classifier, log io.Writer) error {
 	same := func(m int) []int { return slices.Repeat([]int{m}, len(e.questions)) }
 	best := 0
@@ -269,10 +269,10 @@ func (e *experiment) decide(ctx context.Context, c *classifier, log io.Writer) e
 	return nil
 }
 
-// singleBest is the policy that others are compared with.
+// singleBest is the policy that the others are compared with.
 const singleBest = "best single model"
 
-// oracle chooses by the category that the data set gives.
+// oracle chooses by the category in the data set.
 func (e *experiment) oracle() []int {
 	out := make([]int, len(e.questions))
 	for i := range e.questions {
@@ -285,7 +285,7 @@ func (e *experiment) oracle() []int {
 	return out
 }
 
-// answerTokens is the length that every answer is taken to have. The data does not tell.
+// answerTokens is the assumed length of every answer, which the data does not include.
 const answerTokens = 256
 
 // cost is the price in USD of an answer to a question, by a model or in expectation over all.
@@ -301,7 +301,7 @@ func (e *experiment) cost(q *question, m int) float64 {
 	return (math.Ceil(float64(len(q.text))/4)*p.Input + answerTokens*p.Output) / 1e6
 }
 
-// right is the worth of an answer.
+// right returns the worth of an answer.
 func (q *question) right(m int) float64 {
 	if m == hedge {
 		sum := 0.0

@@ -15,7 +15,7 @@ func main() {
 	lab.Main("routing", func(ctx context.Context) error { return run(ctx, os.Args[1:], os.Stdout, os.Stderr) })
 }
 
-// run does everything but exit. The report goes to out, progress to log.
+// run does everything except exit. The report goes to out, progress to log.
 func run(ctx context.Context, args []string, out, log io.Writer) error {
 	flags := flag.NewFlagSet("bench/routing", flag.ContinueOnError)
 	flags.SetOutput(log)

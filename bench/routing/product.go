@@ -20,7 +20,8 @@ import (
 	"signalbox/proxy/signals"
 )
 
-// classifier is the product's, and keeps what it found. It is not safe for concurrent use.
+// classifier is the product's classifier with a cache of its results. It is not safe for concurrent
+// use.
 type classifier struct {
 	extract func(ctx context.Context, text string, need signal.Mask) *signal.Set
 	signals signal.Mask
@@ -29,7 +30,7 @@ type classifier struct {
 
 var _ signals.Classifier = (*classifier)(nil)
 
-// openClassifier opens the embedded models. done gives them back.
+// openClassifier opens the embedded models. done closes them.
 func openClassifier(ctx context.Context, log io.Writer) (c *classifier, done func(), err error) {
 	cfg, err := lab.Parse(lab.Plain)
 	if err != nil {
@@ -43,10 +44,10 @@ func openClassifier(ctx context.Context, log io.Writer) (c *classifier, done fun
 	return c, func() { _ = a.Close(context.WithoutCancel(ctx)) }, nil
 }
 
-// asked are the signals that the report needs; one pass computes both.
+// asked returns the signals that the report needs; one pass computes both.
 func asked() signal.Mask { return signal.MaskOf(signal.Domain, signal.Complexity) }
 
-// Extract implements proxy.Classifier from what was kept. Signals that the report does not need are
+// Extract implements proxy.Classifier from the cache. Signals that the report does not need are
 // unknown.
 func (c *classifier) Extract(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set) {
 	found := c.of(ctx, text.LastUser)
@@ -70,7 +71,7 @@ func (c *classifier) Signals() signal.Mask { return c.signals }
 // Degraded implements proxy.Classifier.
 func (*classifier) Degraded() []string { return nil }
 
-// domain is the domain of a text that was classified before; empty when it is not known.
+// domain returns the domain of a text that was classified before; empty if unknown.
 func (c *classifier) domain(text string) string {
 	if found := c.found[text]; found != nil {
 		return found.Value(signal.Domain).Label
@@ -78,19 +79,19 @@ func (c *classifier) domain(text string) string {
 	return ""
 }
 
-// product is a proxy in front of a server that gives every answer alike.
+// product is a proxy in front of a server that always sends the same response.
 type product struct {
 	handler  http.Handler
 	upstream *httptest.Server
-	policies map[string]string // by the value of the header that selects a policy: what the report calls it
+	policies map[string]string // names in the report, by the value of the header that selects a policy
 }
 
 const policyHeader = "X-Policy"
 
-// completion is the answer of every model.
+// completion is the response of every model.
 var completion = fmt.Sprintf(`{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"A"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":%d,"total_tokens":%d}}`, answerTokens, answerTokens+1) //nolint:gochecknoglobals // constant
 
-// setting is the configuration of a product, and what its policies are called.
+// setting is the configuration of a product with the names of its policies.
 type setting struct {
 	Models   []map[string]any  `yaml:"models"`
 	Routes   []map[string]any  `yaml:"routes"`
@@ -98,10 +99,10 @@ type setting struct {
 	policies map[string]string `yaml:"-"`
 }
 
-// model adds one; endpoint and health are filled in when it is opened.
+// model adds a model; endpoint and health are set when the product is opened.
 func (s *setting) model(fields map[string]any) { s.Models = append(s.Models, fields) }
 
-// policy adds a route that is taken when the header asks for it.
+// policy adds a route that is selected by the header.
 func (s *setting) policy(name, title string, use map[string]any) {
 	if s.policies == nil {
 		s.policies = map[string]string{}
@@ -168,10 +169,10 @@ func openProduct(ctx context.Context, s *setting, c *classifier) (*product, erro
 
 func (p *product) close() { p.upstream.Close() }
 
-// askTimeout bounds one question: far above what a pass over the longest of them takes.
+// askTimeout limits one question: far above the time of a pass over the longest of them.
 const askTimeout = 2 * time.Minute
 
-// ask sends a question to a policy and returns the headers of the answer.
+// ask sends a question to a policy and returns the headers of the response.
 func (p *product) ask(ctx context.Context, text, policy string) (http.Header, error) {
 	ctx, stop := context.WithTimeout(ctx, askTimeout)
 	defer stop()

@@ -8,21 +8,21 @@ import (
 	"signalbox/bench/lab"
 )
 
-// interval is an estimate with the bounds of its 95 % interval.
+// interval is an estimate with its 95 % interval.
 type interval struct{ at, low, high float64 }
 
-// figures are those of one policy.
+// figures are the figures of one policy.
 type figures struct {
-	quality interval // share of right answers
+	quality interval // share of correct answers
 	gain    interval // over the best single model
-	blind   interval // over a blind mix of small and large at the same cost; not defined when money plays no part
+	blind   interval // over a blind mix of small and large at the same cost; not defined if prices are ignored
 	cost    float64  // USD per 1,000 requests
 	share   []float64
 }
 
 // evaluate computes the figures of every policy. Intervals come from a paired bootstrap over the
 // questions (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, percentile intervals);
-// where the worth of an answer is a share, the outcomes behind it are drawn anew as well.
+// if the worth of an answer is a share, the outcomes behind it are resampled as well.
 func (e *experiment) evaluate(resamples int) []figures {
 	all := make([]int, len(e.questions))
 	for i := range all {
@@ -59,11 +59,11 @@ func (e *experiment) evaluate(resamples int) []figures {
 	return out
 }
 
-// point are the figures of one policy on one sample.
+// point holds the figures of one policy on one sample.
 type point struct{ quality, cost, gain, blind float64 }
 
 // summary evaluates every policy on a sample of the questions. worth, by category, replaces that of
-// the questions when it is not nil.
+// the questions if it is not nil.
 func (e *experiment) summary(sample []int, worth map[string][]float64) []point {
 	out := make([]point, len(e.policies))
 	single, n := 0, float64(len(sample))
@@ -83,7 +83,7 @@ func (e *experiment) summary(sample []int, worth map[string][]float64) []point {
 			single = i
 		}
 	}
-	small, large := out[0], out[1] // of an experiment with prices; see decide
+	small, large := out[0], out[1] // if the experiment has prices; see decide
 	for i := range out {
 		out[i].gain = out[i].quality - out[single].quality
 		if !e.samePrice {
@@ -94,13 +94,13 @@ func (e *experiment) summary(sample []int, worth map[string][]float64) []point {
 	return out
 }
 
-// redraw draws the outcomes behind shares anew; nil for an experiment with exact outcomes.
+// redraw resamples the outcomes behind shares; nil for an experiment with exact outcomes.
 func (e *experiment) redraw(rng *rand.Rand) map[string][]float64 {
 	if e.similar == nil {
 		return nil
 	}
 	out := make(map[string][]float64, len(e.similar))
-	for _, category := range sortedKeys(e.similar) { // in order: the draws are reproducible
+	for _, category := range sortedKeys(e.similar) { // in order, so that the draws are reproducible
 		from := e.similar[category]
 		drawn := make([]outcome, len(from))
 		for i := range drawn {
@@ -111,7 +111,7 @@ func (e *experiment) redraw(rng *rand.Rand) map[string][]float64 {
 	return out
 }
 
-// shareOf is the part of requests that each contender gets.
+// shareOf returns the share of requests of each contender.
 func (e *experiment) shareOf(p *policy) []float64 {
 	out := make([]float64, len(e.pool))
 	for _, m := range p.chosen {
@@ -127,7 +127,7 @@ func (e *experiment) shareOf(p *policy) []float64 {
 	return out
 }
 
-// quantile of sorted values, by linear interpolation.
+// quantile returns a quantile of sorted values, by linear interpolation.
 func quantile(sorted []float64, p float64) float64 {
 	at := p * float64(len(sorted)-1)
 	i := int(math.Floor(at))
@@ -137,7 +137,7 @@ func quantile(sorted []float64, p float64) float64 {
 	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
 }
 
-// wilson is the 95 % interval of a share.
+// wilson returns the 95 % interval of a share.
 func wilson(k, n int) (i interval) {
 	i.at, i.low, i.high = lab.Wilson(k, n)
 	return i

@@ -13,21 +13,21 @@ import (
 	"time"
 )
 
-// load is what clients do.
+// load is the behaviour of clients.
 type load struct {
 	*testbed
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	done     map[string]int
 	failures map[string]int
-	first    map[string]error // of the failures
+	first    map[string]error // of each kind of failure
 }
 
-// patience is how long a request may take at most: longer than every time-out of the configuration
+// patience is the maximum duration of a request: longer than all timeouts of the configuration
 // together.
 const patience = 45 * time.Second
 
-// period keeps the clients busy for a time and returns when nothing is under way.
+// period keeps the clients busy for a time and returns when no request is in flight.
 func (l *load) period(ctx context.Context, length time.Duration, clients int) {
 	until := time.Now().Add(length)
 	var wg sync.WaitGroup
@@ -76,12 +76,12 @@ func chat(text string, stream bool, tokens int, more string) string {
 	return fmt.Sprintf(`{"model":"auto","stream":%v,"max_tokens":%d,%s"messages":[{"role":"user","content":%s}]}`, stream, tokens, more, quoted)
 }
 
-// texts is how many texts there are of each length. Tables of what was seen lately are bounded but
-// large; with texts that never come again they would fill for hours, and their filling look like a
-// leak. Requests, connections and contexts are new each time.
+// texts is the number of texts of each length. Tables of recent values are bounded but large;
+// without repeating texts they would fill for hours, which would look like a leak. Requests,
+// connections and contexts are new each time.
 const texts = 4096
 
-// words are one of the texts of a length.
+// words returns one of the texts of a length.
 func words(n int) string {
 	return fmt.Sprintf("%x ", rand.Uint64N(texts)) + strings.Repeat("what do levers do ", n/4) //nolint:gosec // any
 }
@@ -107,7 +107,7 @@ func (l *load) stream(ctx context.Context) error {
 	return err
 }
 
-// abort leaves in the middle, wherever that is.
+// abort disconnects at a random point.
 func (l *load) abort(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(rand.Int64N(int64(60*time.Millisecond)))) //nolint:gosec // any
 	defer cancel()
@@ -118,8 +118,9 @@ func (l *load) abort(ctx context.Context) error {
 	return err
 }
 
-// shaky asks the model server that misbehaves. Before its answer has begun another one takes over;
-// what becomes of it then is for the tests of the edge, but it must end. Some clients leave.
+// shaky sends a request to the misbehaving model server. Before its response has begun, another
+// server takes over; later failures are covered by other tests, but the request must end. Some
+// clients disconnect.
 func (l *load) shaky(ctx context.Context) error {
 	stream := rand.IntN(2) == 0 //nolint:gosec // any
 	part := ctx
@@ -128,11 +129,11 @@ func (l *load) shaky(ctx context.Context) error {
 		part, cancel = context.WithTimeout(ctx, 100*time.Millisecond)
 		defer cancel()
 	}
-	_, _, _ = l.send(part, http.MethodPost, l.api+"/v1/chat/completions", chat(words(4000), stream, 8, "")) // whatever it is
+	_, _, _ = l.send(part, http.MethodPost, l.api+"/v1/chat/completions", chat(words(4000), stream, 8, "")) // any result is accepted
 	return ctx.Err()
 }
 
-// context stores a text, asks with it, and deletes it.
+// context stores a text, sends a request with it, and deletes it.
 func (l *load) context(ctx context.Context) error {
 	text, _ := json.Marshal(words(200)) // a string
 	status, answer, err := l.send(ctx, http.MethodPost, l.api+"/v1/contexts", fmt.Sprintf(`{"content":%s}`, text))
@@ -153,7 +154,7 @@ func (l *load) context(ctx context.Context) error {
 	return errors.Join(asked, err)
 }
 
-// cached asks one of a few questions again.
+// cached repeats one of a few questions.
 func (l *load) cached(ctx context.Context) error {
 	_, err := l.ask(ctx, chat(fmt.Sprint("question ", rand.IntN(100)), rand.IntN(2) == 0, 8, `"temperature":0,`), http.StatusOK) //nolint:gosec // any
 	return err

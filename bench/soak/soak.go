@@ -12,7 +12,7 @@ import (
 	"signalbox/bench/lab"
 )
 
-// options are what a run needs.
+// options are the parameters of a run.
 type options struct {
 	duration, every time.Duration
 	binary          string
@@ -20,16 +20,16 @@ type options struct {
 	log             io.Writer
 }
 
-// report is what a run found.
+// report is the result of a run.
 type report struct {
-	notes    []note // the first is that before the load, the last that at the end
+	notes    []note // the first was taken before the load, the last at the end
 	done     map[string]int
 	failures map[string]int
 	first    map[string]error // by kind
 	took     time.Duration
 }
 
-// maxSlope is what memory may grow over a run, in bytes.
+// maxSlope is the permitted growth of memory over a run, in bytes.
 const maxSlope = 1 << 20
 
 // soak runs the load.
@@ -40,8 +40,8 @@ func soak(ctx context.Context, o options) (*report, error) {
 	}
 	defer s.close()
 	l := &load{testbed: s, done: map[string]int{}, failures: map[string]int{}, first: map[string]error{}}
-	// What is made once and kept, such as connections to be used again, buffers and what metrics
-	// remember, is there after this.
+	// After this, objects that are created once and kept exist: reusable connections, buffers and
+	// the values of metrics.
 	l.period(ctx, min(o.every, 5*time.Second), o.clients)
 	base, err := s.idle(ctx, 0)
 	if err != nil {
@@ -61,12 +61,12 @@ func soak(ctx context.Context, o options) (*report, error) {
 	return r, ctx.Err()
 }
 
-// rest is for how long the process is looked at before the load: connections to model servers stay
-// open unused for 4 s of it.
+// rest is how long the process is observed before the load: idle connections to model servers stay
+// open for 4 s of it.
 const rest = 8 * time.Second
 
-// idle looks at the process until it is at rest, and returns the least that was seen: what one look
-// asks takes goroutines, too.
+// idle observes the process until it is at rest, and returns the minimum: an observation itself
+// needs goroutines.
 func (s *testbed) idle(ctx context.Context, at time.Duration) (least note, err error) {
 	since := time.Now()
 	late := lab.Wait(ctx, time.Minute, "the process to come to rest", func() bool {
@@ -87,8 +87,8 @@ func (s *testbed) idle(ctx context.Context, at time.Duration) (least note, err e
 	return least, errors.Join(err, late)
 }
 
-// settled looks at the process when it has no more goroutines and descriptors than at the base, or
-// a minute later.
+// settled observes the process when it has no more goroutines and descriptors than at the base, or
+// after a minute.
 func (s *testbed) settled(ctx context.Context, base note, at time.Duration) (n note, err error) {
 	late := lab.Wait(ctx, time.Minute, "what the load left", func() bool {
 		s.client.CloseIdleConnections()
@@ -96,14 +96,15 @@ func (s *testbed) settled(ctx context.Context, base note, at time.Duration) (n n
 		return err != nil || n.goroutines <= base.goroutines && n.descriptor <= base.descriptor
 	})
 	if err == nil && ctx.Err() == nil && errors.Is(late, context.DeadlineExceeded) {
-		late = nil // the verdict tells
+		late = nil // reported by the verdict
 	}
 	return n, errors.Join(err, late)
 }
 
 func mb(n int64) float64 { return float64(n) / (1 << 20) }
 
-// slope is the growth of memory over the run in bytes, by least squares, without the first third.
+// slope returns the growth of memory over the run in bytes, by least squares, without the first
+// third.
 func (r *report) slope() float64 {
 	late := r.notes[len(r.notes)/3:]
 	var t, y, tt, ty float64
@@ -136,7 +137,7 @@ func (r *report) print(out io.Writer) {
 	_, _ = fmt.Fprintf(out, "%-20s %s\n", "time", r.took.Round(time.Second))
 }
 
-// verdict is what is wrong.
+// verdict returns the failed requirements.
 func (r *report) verdict() error {
 	var errs []error
 	base, last := r.notes[0], r.notes[len(r.notes)-1]

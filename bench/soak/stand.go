@@ -23,7 +23,7 @@ import (
 	"signalbox/internal/testkit/hostile"
 )
 
-// testbed is the program and what is around it.
+// testbed is the program with its surroundings.
 type testbed struct {
 	dir, config string
 	api, admin  string // base URLs
@@ -34,9 +34,9 @@ type testbed struct {
 	closers     []func()
 }
 
-// faults are what the model server does that misbehaves. Those that only end with a time-out, or
-// send hundreds of megabytes, are for the tests of the edge: here they would leave time for little
-// else.
+// faults are the faults of the misbehaving model server. Faults that only end with a timeout, or
+// that send hundreds of megabytes, are left to other tests: here they would use up most of the
+// time.
 func faults() []string {
 	return []string{
 		"ok", "ok", "rst-before-head", "close-before-head", "half-head", "ttft?d=400ms", "head-ttft?d=400ms", "ok-then-rst-next", "1xx", "early-413",
@@ -46,14 +46,14 @@ func faults() []string {
 	}
 }
 
-// owner stands for the test that servers of package hostile are made for; nothing but what they
-// call is there.
+// owner replaces the test that servers of package hostile expect; it has only the methods that they
+// call.
 type owner struct {
 	testing.TB
 
 	ctx     context.Context //nolint:containedctx // as a test has one
 	cleanup []func()
-	failed  atomic.Value // what it was told last
+	failed  atomic.Value // the latest failure
 }
 
 func (*owner) Helper()                    {}
@@ -119,7 +119,7 @@ func (s *testbed) start(ctx context.Context, binary string) error {
 	})
 }
 
-// write writes the configuration; each differs from the one before.
+// write writes the configuration; each version differs from the previous one.
 func (s *testbed) write() error {
 	s.generation++
 	text := fmt.Sprintf(`server: {listen: %q, admin_listen: %q, pprof: true, first_byte_timeout: 5s, answer_timeout: 5s, gap_timeout: 5s}
@@ -156,7 +156,7 @@ func (s *testbed) reload(ctx context.Context) error {
 // close ends everything.
 func (s *testbed) close() {
 	if s.cmd != nil && s.cmd.Process != nil {
-		_ = lab.Stop(s.cmd, time.Minute) // how it ends is for other tests
+		_ = lab.Stop(s.cmd, time.Minute) // other tests check how it ends
 	}
 	for _, f := range s.closers {
 		f()
@@ -183,18 +183,18 @@ func (s *testbed) send(ctx context.Context, method, url, body string) (status in
 	return res.StatusCode, answer, err
 }
 
-// note is what was seen of the process at a time.
+// note is an observation of the process.
 type note struct {
 	at                     time.Duration
 	rss                    int64 // bytes
 	goroutines, descriptor int
 }
 
-// look forces a collection and looks at the process. Connections to it are closed before: each has
-// a goroutine and a descriptor.
+// look forces a collection and observes the process. Connections to it are closed first, because
+// each has a goroutine and a descriptor.
 func (s *testbed) look(ctx context.Context, at time.Duration) (n note, err error) {
 	n.at = at
-	for range 2 { // what finalizers hold goes with the second one
+	for range 2 { // the second one releases what finalizers hold
 		if _, _, err := s.get(ctx, s.admin+"/debug/pprof/heap?gc=1"); err != nil {
 			return n, err
 		}

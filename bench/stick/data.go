@@ -15,12 +15,12 @@ import (
 	"signalbox/bench/lab"
 )
 
-// conversation is what a user said, turn by turn.
+// conversation holds the turns of a user.
 type conversation struct {
-	set   string // the file it is from
+	set   string // its file
 	task  string
 	turns []string
-	taken bool // by the fit of classify/lean
+	taken bool // used in the fit of classify/lean
 }
 
 // line is a conversation in a file.
@@ -36,11 +36,11 @@ type line struct {
 // shifts is the task whose second turns change the subject: topic shift, of MT-Bench-101.
 const shifts = "TS"
 
-// vague are the tasks whose first turn says little of the subject, or whose second is about another
-// one by design: of MT-Bench-101, separate input and content confusion.
+// vague reports the tasks whose first turn says little about the subject, or whose second changes
+// it by design: separate input and content confusion of MT-Bench-101.
 func vague(task string) bool { return task == "SI" || task == "CC" }
 
-// follows reports whether the second turn of the conversation goes on with the first.
+// follows reports whether the second turn of the conversation continues the first.
 func (c *conversation) follows() bool { return c.task != shifts && !vague(c.task) }
 
 // load reads the conversations below a folder.
@@ -72,14 +72,14 @@ func readLines(path, set string) ([]conversation, error) {
 			l.Turns = append(l.Turns, h.User)
 		}
 		n, err := strconv.Atoi(string(l.ID))
-		// what has no number was not there when the weights were fitted
+		// lines without a number were not used when the weights were fitted
 		taken := err == nil && n%2 == 0
 		out = append(out, conversation{set: set, task: l.Task, turns: l.Turns, taken: taken})
 	}
 	return out, err
 }
 
-// lastTaken is the last topic of CAsT for training.
+// lastTaken is the last topic of CAsT used for training.
 const lastTaken = 30
 
 var turnLine = regexp.MustCompile(`^\d+\s*\t(.+)$`)
@@ -106,8 +106,8 @@ func readTopics(path, _ string) ([]conversation, error) {
 	return out, nil
 }
 
-// changes are conversations whose second turn is the first one of another: a change of subject. As
-// many as there are conversations, from those with a first turn that says what it is about.
+// changes returns conversations whose second turn is the first one of another, which is a change of
+// subject: as many as there are conversations, from those whose first turn states its subject.
 func changes(all []conversation, r *rand.Rand) []conversation {
 	var from []*conversation
 	for i := range all {
@@ -128,7 +128,7 @@ func changes(all []conversation, r *rand.Rand) []conversation {
 	return out
 }
 
-// part returns those that the fit took, or the others.
+// part returns those that were used in the fit, or the others.
 func part(all []conversation, taken bool) []conversation {
 	return slices.DeleteFunc(slices.Clone(all), func(c conversation) bool {
 		return c.taken != taken || len(c.turns) < 2

@@ -14,7 +14,7 @@ import (
 	"signalbox/bench/lab"
 )
 
-// measure asks the product about second turns.
+// measure measures second turns with the product.
 type measure struct {
 	out   io.Writer
 	log   io.Writer
@@ -33,7 +33,7 @@ type measure struct {
 var domains = strings.Fields("biology business chemistry computer_science economics engineering" +
 	" health history law math other philosophy physics psychology")
 
-// config has a route and a model a domain.
+// config has a route and a model for each domain.
 func (m *measure) config(upstream string) string {
 	var models, routes strings.Builder
 	for _, d := range domains {
@@ -49,7 +49,7 @@ func (m *measure) config(upstream string) string {
 		"models:\n" + models.String() + "routes:\n" + routes.String() + "default: {models: [other]}\n"
 }
 
-// answer is what every model says.
+// answer is the response of every model.
 const answer = `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,` +
 	`"message":{"role":"assistant","content":"I see."},"finish_reason":"stop"}],` +
 	`"usage":{"prompt_tokens":1,"completion_tokens":3,"total_tokens":4}}`
@@ -74,15 +74,15 @@ func (m *measure) run(ctx context.Context, all []conversation) error {
 // tally counts conversations.
 type tally struct {
 	n       int
-	alone   int // second turns that have the domain of the first by themselves
-	domain  int // ... as parts of their conversation
-	model   int // ... that go to its model
-	changed int // second turns that speak of another domain than the first by themselves
-	moved   int // of them, those that go to another model than the first
-	there   int // of them, those that go to the model of what they speak of
+	alone   int // second turns that by themselves have the domain of the first
+	domain  int // second turns that have it in their conversation
+	model   int // second turns that go to its model
+	changed int // second turns that by themselves have another domain than the first
+	moved   int // of these, those that go to another model than the first
+	there   int // of these, those that go to the model of their own domain
 }
 
-// report measures the second turns, and changes of subject made of the same conversations.
+// report measures the second turns, and changes of subject made from the same conversations.
 func (m *measure) report(ctx context.Context, all []conversation) error {
 	sets := map[string]*tally{}
 	total, shift := &tally{}, &tally{}
@@ -132,7 +132,7 @@ func (m *measure) print(sets map[string]*tally, total, shift *tally) {
 	_, _ = fmt.Fprintf(w, "| first turns of two conversations | %d | %s | %s |\n", shift.changed, share(shift.moved, shift.changed), share(shift.there, shift.changed))
 }
 
-// share is k of n in percent, with Wilson's interval of 95 %.
+// share returns k of n in percent, with Wilson's 95 % interval.
 func share(k, n int) string {
 	if n == 0 {
 		return "-"
@@ -175,7 +175,7 @@ func (m *measure) ask(ctx context.Context, c *conversation, into ...*tally) erro
 	return nil
 }
 
-// send sends turns as a conversation and returns the headers of its answer.
+// send sends turns as a conversation and returns the headers of the response.
 func (m *measure) send(ctx context.Context, turns []string) (http.Header, error) {
 	type message struct {
 		Role    string `json:"role"`

@@ -13,11 +13,11 @@ import (
 	"signalbox/bench/lab"
 )
 
-// result is what one model made of one prompt.
+// result is the result of one model for one prompt.
 type result struct {
 	score     float64 // in [0,1]
-	tokens    float64 // of the answer, reasoning included
-	reasoning float64 // of tokens; 0 where it is not told
+	tokens    float64 // of the response, including reasoning
+	reasoning float64 // part of tokens; 0 if unknown
 }
 
 // prompt is one line of a file.
@@ -35,15 +35,15 @@ type line struct {
 	Out  map[string][]json.RawMessage `json:"out"`
 }
 
-// set is the prompts of one folder, or of one file directly below the root.
+// set holds the prompts of one folder, or of one file directly below the root.
 type set struct {
 	name    string
 	prompts []*prompt
-	single  *bool // its prompts are of one source; nil until that was looked at
+	single  *bool // its prompts are from one source; nil until checked
 }
 
 // load reads every *.jsonl and *.jsonl.gz below dir whose lines have outcomes. The files of a
-// folder are one set. Lines of other formats are left out and counted.
+// folder form one set. Lines in other formats are left out and counted.
 func load(dir string, log io.Writer) ([]*set, error) {
 	byName := map[string]*set{}
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -87,8 +87,8 @@ func load(dir string, log io.Writer) ([]*set, error) {
 	return sets, nil
 }
 
-// readFile reads the prompts of a file and counts its other lines. A file whose first line is in
-// another format is not read on.
+// readFile reads the prompts of a file and counts its other lines. If the first line is in another
+// format, the rest of the file is skipped.
 func readFile(path string) (ps []*prompt, other int, err error) {
 	err = lab.Lines(path, func(text []byte) error {
 		var l line
@@ -108,7 +108,7 @@ func readFile(path string) (ps []*prompt, other int, err error) {
 	return ps, other, err
 }
 
-// errOther ends the reading of a file in another format.
+// errOther stops reading a file in another format.
 var errOther = errors.New("another format")
 
 func (l *line) prompt() (*prompt, error) {

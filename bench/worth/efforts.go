@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// knownOutcomes are how many prompts of a task the product knows at both efforts, for each row of
-// the table; 0 is all.
+// knownOutcomes is the number of prompts of a task that the product knows at both efforts, for each
+// row of the table; 0 means all.
 //
 //nolint:gochecknoglobals // constant table
 var knownOutcomes = []int{5, 20, 40, 60, 0}
 
-// effort tells what reasoning: auto saves of the tokens of a model that could always reason.
+// effort measures the tokens that reasoning: auto saves for a model that could always reason.
 func (r *report) effort(ctx context.Context, s *set) error {
 	for _, pr := range r.efforts {
 		ps := whole(s.prompts, pr.small, pr.large)
@@ -39,14 +39,14 @@ func (r *report) effort(ctx context.Context, s *set) error {
 	return r.err
 }
 
-// known is what a product of one row is given: outcomes of each task, 0 for all, and its
-// outcomes.max_quality_loss.
+// known is the knowledge of a product in one row: the number of outcomes of each task, 0 for all,
+// and its outcomes.max_quality_loss.
 type known struct {
 	outcomes int
 	loss     float64
 }
 
-// effortRow asks every prompt of a product that knows k.
+// effortRow sends every prompt to a product with the given knowledge.
 func (r *report) effortRow(ctx context.Context, pr pair, w way, ps []*prompt, k known) error {
 	const model = "one"
 	set := setup{

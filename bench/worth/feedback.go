@@ -15,22 +15,22 @@ import (
 	"signalbox/proxy/decide"
 )
 
-// counts is after how many rated answers a policy is looked at.
+// counts are the numbers of ratings after which a policy is measured.
 //
 //nolint:gochecknoglobals // constant table
 var counts = []int{0, 50, 200, 1000}
 
-// mostTests is how many prompts a policy is judged on at most.
+// mostTests is the maximum number of prompts that a policy is measured on.
 const mostTests = 400
 
-// rater is whose answers are rated.
+// rater defines the responses that are rated.
 type rater struct {
 	name    string
-	random  bool // of a model drawn evenly, as a mixture that is rated first; else of the product's choice
+	random  bool // of a uniformly drawn model, as in an initial exploration; else of the product's choice
 	explore decide.ExploreOptions
 }
 
-// raters are those that are compared.
+// raters lists the compared ones.
 func raters() []rater {
 	return []rater{
 		{name: "at random", random: true},
@@ -39,17 +39,17 @@ func raters() []rater {
 	}
 }
 
-// lesson is one experiment: requests come one by one in random order, each is answered by one of
-// four models, and that answer alone is rated.
+// lesson is one experiment: requests arrive in random order, each is answered by one of four
+// models, and only that response is rated.
 type lesson struct {
 	models      []string
 	train, test []*prompt
 	right       map[string]float64 // skills as measured
-	wrong       map[string]float64 // the worst model is taken for the best
+	wrong       map[string]float64 // the worst model is assumed to be the best
 	best        float64            // quality of the best policy
 }
 
-// lessonOf takes four models of a set; nil where it has too few models or prompts.
+// lessonOf selects four models of a set; nil if it has too few models or prompts.
 func lessonOf(s *set) *lesson {
 	models := s.models()
 	if len(models) < 4 {
@@ -78,14 +78,14 @@ func lessonOf(s *set) *lesson {
 	return l
 }
 
-// open makes a product that chooses among the models of a lesson.
+// open creates a product that chooses among the models of a lesson.
 func (l *lesson) open(ctx context.Context, r *report, prior map[string]float64, e decide.ExploreOptions) (*product, error) {
 	s := setup{arms: arms(l.models...), prior: prior, prices: r.prices, explore: e}
 	return open(ctx, s, r.read, append(slices.Clone(l.train), l.test...))
 }
 
-// feedback tells how soon ratings make up for skills that are wrong, and whether they do harm where
-// skills are right. Policies are judged on prompts that are never asked.
+// feedback measures how fast ratings correct wrong skills, and whether they do harm if skills are
+// right. Policies are measured on prompts that are never sent otherwise.
 func (r *report) feedback(ctx context.Context, s *set) error {
 	l := lessonOf(s)
 	if l == nil {
@@ -119,7 +119,7 @@ func (r *report) feedback(ctx context.Context, s *set) error {
 	return r.err
 }
 
-// prior is what the product believes of the models before it learns.
+// prior is the product's knowledge of the models before it learns.
 type prior struct {
 	name   string
 	skills map[string]float64
@@ -149,13 +149,13 @@ func (r *report) learns(ctx context.Context, l *lesson, how rater, p prior) erro
 	return r.err
 }
 
-// course is what became of a product that learned.
+// course is the result of a learning product.
 type course struct {
-	after     []float64 // quality of its policy after each of counts ratings
-	meanwhile float64   // mean score of the answers that were rated, over that of the first choice by skills
+	after     []float64 // quality of its policy after each number of ratings in counts
+	meanwhile float64   // mean score of the rated responses, relative to the first choice by skills
 }
 
-// course lets a product learn from the requests in one order.
+// course makes a product learn from the requests in one order.
 func (r *report) course(
 	ctx context.Context, l *lesson, how rater, prior map[string]float64, seed uint64,
 ) (c course, err error) {
@@ -191,13 +191,13 @@ func (r *report) course(
 		}
 		c.meanwhile += (score - x.out[without].score) / float64(len(order))
 	}
-	for len(c.after) < len(counts) { // fewer prompts than ratings
+	for len(c.after) < len(counts) { // there are fewer prompts than ratings
 		c.after = append(c.after, c.after[len(c.after)-1])
 	}
 	return c, nil
 }
 
-// learn asks a prompt and rates the answer.
+// learn sends a prompt and rates the response.
 func (p *product) learn(ctx context.Context, x *prompt, how rater, rnd *rand.Rand) (float64, error) {
 	if how.random {
 		a := &p.arms[rnd.IntN(len(p.arms))]
@@ -216,8 +216,8 @@ func (p *product) learn(ctx context.Context, x *prompt, how rater, rnd *rand.Ran
 	return score, p.rate(ctx, s, score)
 }
 
-// policy is the mean score of the model that the product expects most of, as it explains, without
-// exploring.
+// policy returns the mean score of the model with the product's highest expectation, as explained,
+// without exploration.
 func (p *product) policy(ctx context.Context, ps []*prompt) (float64, error) {
 	scores := make([]float64, len(ps))
 	g, ctx := errgroup.WithContext(ctx)
@@ -235,7 +235,7 @@ func (p *product) policy(ctx context.Context, ps []*prompt) (float64, error) {
 	return average(scores), err
 }
 
-// explain asks the product which model it would send a prompt to.
+// explain returns the model to which the product would send a prompt.
 func (p *product) explain(ctx context.Context, x *prompt) (string, error) {
 	_, answer, err := p.post(ctx, "/signalbox/v1/explain", map[string]any{
 		"model": "auto", "messages": []any{map[string]any{"role": "user", "content": x.text}},

@@ -17,7 +17,7 @@ func main() {
 	lab.Main("worth", func(ctx context.Context) error { return run(ctx, os.Args[1:], os.Stdout, os.Stderr) })
 }
 
-// run does everything but exit. The report goes to out, progress to log.
+// run does everything except exit. The report goes to out, progress to log.
 func run(ctx context.Context, args []string, out, log io.Writer) error {
 	flags := flag.NewFlagSet("bench/worth", flag.ContinueOnError)
 	flags.SetOutput(log)
@@ -76,7 +76,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	return errors.Join(err, a.Close(context.WithoutCancel(ctx)))
 }
 
-// list parts what has commas between its items; none for an empty text.
+// list splits a text at commas; none for an empty text.
 func list(s string) []string {
 	if s == "" {
 		return nil

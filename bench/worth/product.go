@@ -20,25 +20,26 @@ import (
 	"signalbox/proxy/decide"
 )
 
-// arm is one of the ways in which a prompt can be answered: a model of the product, asked at an
-// effort of reasoning. Its answers are those that a model of the data gave.
+// arm is one way to answer a prompt: a model of the product at a reasoning effort. Its responses
+// are those of a model in the data.
 type arm struct {
-	model  string // as the product is configured with it
-	effort string // none, low, medium or high; empty for a model that cannot be told
-	of     string // the model of the data
+	model  string // its name in the configuration
+	effort string // none, low, medium or high; empty for a model without effort control
+	of     string // the model in the data
 }
 
-// setup is what a product is configured with.
+// setup is the configuration of a product.
 type setup struct {
 	arms    []arm
 	prior   map[string]float64 // skill of each model, in [0,1]
 	prices  prices
 	explore decide.ExploreOptions
-	known   int     // outcomes of a task that are known at most, of each arm; 0 for all
+	known   int     // maximum number of known outcomes of a task, for each arm; 0 for all
 	loss    float64 // outcomes.max_quality_loss; 0 for its default
 }
 
-// prices are those of models of the data in USD per million tokens; a model without one costs 1.
+// prices are those of models in the data in USD per million tokens; a model without a price costs
+// 1.
 type prices map[string]float64
 
 func (p prices) of(model string) float64 {
@@ -48,7 +49,7 @@ func (p prices) of(model string) float64 {
 	return 1
 }
 
-// product is the proxy behind a listener, before servers that answer as the data says.
+// product is the proxy behind a listener, in front of servers that respond according to the data.
 type product struct {
 	url      string
 	client   *http.Client
@@ -61,7 +62,7 @@ type product struct {
 	byText   map[string]*prompt
 }
 
-// The routes of a product, chosen by a header, and the tenant of those who ask.
+// The routes of a product, selected by a header, and the tenant of the requests.
 const (
 	routeHeader = "X-Worth-Route"
 	byQuality   = "quality"
@@ -69,17 +70,17 @@ const (
 	tenant      = "default"
 )
 
-// margins are those of the routes that choose by cost.
+// margins are the margins of the routes that choose by cost.
 //
 //nolint:gochecknoglobals // constant table
 var margins = []float64{0.01, 0.02, 0.05}
 
 func byCost(margin float64) string { return fmt.Sprintf("cost-%g", margin) }
 
-// maxOutcomes is how many outcomes of a tenant the product keeps at most.
+// maxOutcomes is the maximum number of outcomes of a tenant that the product stores.
 const maxOutcomes = 100_000
 
-// open builds a product. Prompts are those that it may be asked.
+// open builds a product for the given prompts.
 func open(ctx context.Context, s setup, r *reader, prompts []*prompt) (*product, error) {
 	p := &product{read: r, arms: s.arms, prior: s.prior, byText: make(map[string]*prompt, len(prompts))}
 	for _, x := range prompts {
@@ -126,7 +127,7 @@ func (p *product) close() error {
 	return p.store.Close()
 }
 
-// config is the file of a product: one route by quality, and one by cost for each margin.
+// config is the configuration of a product: one route by quality, and one by cost for each margin.
 func (s *setup) config(upstream string) map[string]any {
 	var models []any
 	var names []string
@@ -162,8 +163,8 @@ func (s *setup) config(upstream string) map[string]any {
 	return map[string]any{"models": models, "routes": routes, "default": use}
 }
 
-// answer is a model server: it gives the answer that the data has of the model and the effort, as
-// far as that is known: how many tokens it took.
+// answer is a model server: it sends the response of the model at the effort as recorded in the
+// data, which is its number of tokens.
 func (p *product) answer(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		Model    string `json:"model"`
@@ -190,7 +191,7 @@ func (p *product) answer(w http.ResponseWriter, r *http.Request) {
 		in.Model, len(x.text)/4, int(got.tokens), len(x.text)/4+int(got.tokens), int(got.reasoning))
 }
 
-// arm finds the way to answer that a request asks for.
+// arm finds the arm for a request.
 func (p *product) arm(model, effort string) *arm {
 	for i := range p.arms {
 		if a := &p.arms[i]; a.model == model && (a.effort == effort || a.effort == "") {
@@ -200,22 +201,22 @@ func (p *product) arm(model, effort string) *arm {
 	return nil
 }
 
-// served is what became of one request.
+// served is the result of one request.
 type served struct {
 	id     string
-	arm    *arm    // that answered
-	tokens float64 // of the answer, as the client read them
+	arm    *arm    // the arm that answered
+	tokens float64 // of the response, as read by the client
 	expect []figure
 }
 
-// figure is what the product expected of a model.
+// figure is the product's expectation for a model.
 type figure struct {
 	model   string
 	quality float64
 	cost    float64 // in USD
 }
 
-// askTimeout bounds a request: far above what reading the longest prompt takes.
+// askTimeout limits a request: far above the time needed to read the longest prompt.
 const askTimeout = 2 * time.Minute
 
 func (p *product) ask(ctx context.Context, x *prompt, route string) (*served, error) {
@@ -250,7 +251,7 @@ func (p *product) ask(ctx context.Context, x *prompt, route string) (*served, er
 	switch {
 	case s.arm == nil:
 		return nil, fmt.Errorf("ask %s: %s answered", x.id, h.Get("X-Signalbox-Model"))
-	case route == byEffort: // there is one candidate, of which nothing has to be expected
+	case route == byEffort: // there is one candidate, for which no expectation is needed
 		return s, nil
 	}
 	for _, c := range got.Extension.Decision.Candidates {
@@ -262,7 +263,7 @@ func (p *product) ask(ctx context.Context, x *prompt, route string) (*served, er
 	return s, nil
 }
 
-// rate tells the product how good an answer was.
+// rate reports the score of a response to the product.
 func (p *product) rate(ctx context.Context, s *served, score float64) error {
 	_, _, err := p.post(ctx, "/signalbox/v1/feedback", map[string]any{"request_id": s.id, "outcome": score}, "")
 	return err
@@ -276,14 +277,14 @@ func (p *product) post(ctx context.Context, path string, body any, route string)
 		return nil, nil, err
 	}
 	if degraded := h.Get("X-Signalbox-Degraded"); degraded != "" && degraded != "domain" {
-		// Skills are those of no domain, and the reader tells none.
+		// Skills are independent of the domain, and the reader computes none.
 		return nil, nil, fmt.Errorf("decided without %s", degraded)
 	}
 	return h, answer, nil
 }
 
-// teach puts the outcomes of all arms to some prompts into the product's memory, as answers that
-// were judged before. Where they are more than a tenant may have, prompts are left out evenly.
+// teach adds the outcomes of all arms for some prompts to the product's memory, as earlier rated
+// responses. If there are more than a tenant may have, prompts are left out evenly.
 func (p *product) teach(ctx context.Context, prompts []*prompt) error {
 	for _, x := range lab.Spread(prompts, maxOutcomes/len(p.arms)) {
 		v, why := p.read.vector(ctx, x.text)

@@ -17,13 +17,13 @@ import (
 	"signalbox/proxy/signals"
 )
 
-// reader is the product's classifier, which reads each prompt once: the same prompt is asked many
-// times, and its embedding does not change. It tells the embedding, and the complexity where that
-// is asked for. Safe for concurrent use.
+// reader is the product's classifier, which reads each prompt once: the same prompt is sent many
+// times, and its embedding does not change. It returns the embedding, and the complexity if
+// requested. Safe for concurrent use.
 type reader struct {
 	extract func(ctx context.Context, text string, need signal.Mask) *signal.Set
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	known   map[uint64][]float32
 	complex map[uint64]signal.Value
 }
@@ -73,7 +73,7 @@ func (r *reader) complexity(ctx context.Context, text string) signal.Value {
 	return v
 }
 
-// vector is the embedding of a text, or why there is none.
+// vector returns the embedding of a text, or why there is none.
 func (r *reader) vector(ctx context.Context, text string) ([]float32, signal.Reason) {
 	h := xxhash.Sum64String(text)
 	r.mu.Lock()
@@ -93,7 +93,7 @@ func (r *reader) vector(ctx context.Context, text string) ([]float32, signal.Rea
 	return e.Vector, ""
 }
 
-// read embeds all prompts that no file had, and tells how far it is.
+// read embeds all prompts that no file has, and reports progress.
 func (r *reader) read(ctx context.Context, sets []*set, log io.Writer) error {
 	n := 0
 	for _, s := range sets {
@@ -112,8 +112,8 @@ func (r *reader) read(ctx context.Context, sets []*set, log io.Writer) error {
 	return nil
 }
 
-// load reads embeddings that an earlier run kept: the number of dimensions, and behind the 64-bit
-// hash of each text its float32 row, all little-endian. A file that is not there is an empty one.
+// load reads embeddings of an earlier run: the number of dimensions, and after the 64-bit hash of
+// each text its float32 row, all little-endian. A missing file counts as empty.
 func (r *reader) load(path string) error {
 	b, err := os.ReadFile(path)
 	if path == "" || errors.Is(err, os.ErrNotExist) {
@@ -134,7 +134,7 @@ func (r *reader) load(path string) error {
 	return nil
 }
 
-// save keeps the embeddings for the next run.
+// save stores the embeddings for the next run.
 func (r *reader) save(path string) error {
 	if path == "" {
 		return nil

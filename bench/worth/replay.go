@@ -12,13 +12,13 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// folds is in how many parts a set is taken, each of which is predicted from the others.
+// folds is the number of parts of a set, each of which is predicted from the others.
 const folds = 5
 
-// atOnce is how many requests are under way.
+// atOnce is the number of concurrent requests.
 const atOnce = 4
 
-// whole takes from a set the prompts that have answers of all of some models.
+// whole returns the prompts of a set that have responses of all given models.
 func whole(ps []*prompt, models ...string) []*prompt {
 	var out []*prompt
 	for _, p := range ps {
@@ -29,11 +29,11 @@ func whole(ps []*prompt, models ...string) []*prompt {
 	return out
 }
 
-// nearlyAll is the share of a set's prompts that a model must have answered to be one of its
+// nearlyAll is the share of a set's prompts that a model must have answered to count as one of its
 // models.
 const nearlyAll = 0.97
 
-// models lists those that answered nearly all prompts of a set, the best first.
+// models lists the models that answered nearly all prompts of a set, the best first.
 func (s *set) models() []string {
 	n := map[string]int{}
 	for _, p := range s.prompts {
@@ -62,13 +62,13 @@ func mean(ps []*prompt, model string) float64 {
 	return sum / max(n, 1)
 }
 
-// fold is the part that a prompt is in.
+// fold returns the part that a prompt belongs to.
 func (p *prompt) fold() int { return int(crc32.ChecksumIEEE([]byte(p.id)) % folds) }
 
 func (*set) foldOf(p *prompt) string { return string(rune('0' + p.fold())) }
 
-// benchmark is what is left out together: a source up to its second part, or a task where the set
-// has one source.
+// benchmark is the unit that is left out together: a source up to its second part, or a task if the
+// set has one source.
 func (s *set) benchmark(p *prompt) string {
 	if s.single == nil {
 		one := !slices.ContainsFunc(
@@ -83,7 +83,7 @@ func (s *set) benchmark(p *prompt) string {
 	return family(p.src)
 }
 
-// family is a source without what comes behind a dash of its last part.
+// family returns a source without the text after a dash in its last part.
 func family(src string) string {
 	at := strings.LastIndexByte(src, '/') + 1
 	if dash := strings.IndexByte(src[at:], '-'); dash > 0 && at > 0 {
@@ -92,7 +92,7 @@ func family(src string) string {
 	return src
 }
 
-// benchmarks lists those of a set.
+// benchmarks lists the benchmarks of a set.
 func (s *set) benchmarks() []string {
 	seen := map[string]bool{}
 	for _, p := range s.prompts {
