@@ -1,9 +1,9 @@
-// Package judge asks models on other servers what a text is: classifiers of vLLM (/classify,
-// /pooling) and of Text Embeddings Inference (/predict), and guard models that are spoken to as
-// chat. It knows their requests and answers, nothing of rules and configuration files.
+// Package judge classifies texts with models on other servers: classifiers of vLLM (/classify,
+// /pooling) and of Text Embeddings Inference (/predict), and guard models with a chat API. It
+// handles their requests and responses, and is independent of rules and configuration files.
 //
-// A Client is safe for concurrent use. It starts no goroutines and remembers answers by the SHA-256
-// of what was asked, never a text.
+// A Client is safe for concurrent use. It starts no goroutines. It caches results by the SHA-256 of
+// the input and stores no text.
 package judge
 
 import (
@@ -25,7 +25,7 @@ import (
 	"signalbox/internal/signal"
 )
 
-// API is how a server is spoken to.
+// API is the API of a server.
 type API string
 
 // The interfaces.
@@ -36,28 +36,28 @@ const (
 	Chat     API = "chat"     // POST /chat/completions of any OpenAI-compatible server
 )
 
-// APIs lists them.
+// APIs lists the APIs.
 func APIs() []string { return []string{string(Classify), string(Pooling), string(TEI), string(Chat)} }
 
-// Options say where a model is and how to ask it.
+// Options describe a model and its API.
 type Options struct {
-	URL      string // of the server, without the last part of the path, as http://guard:8000/v1
+	URL      string // of the server, without the last part of the path, such as http://guard:8000/v1
 	API      API
-	Model    string   // its name there; TEI needs none
-	Template Template // of Chat
-	Policy   string   // what Chat is to look for, where the template takes one
-	// Labels: of Classify, Pooling and TEI those of the model, by its order; of the template Labels
-	// those that the model chooses from. The other templates have their own.
+	Model    string   // the served name; not needed for TEI
+	Template Template // for Chat
+	Policy   string   // the policy for Chat, if the template includes one
+	// Labels: for Classify, Pooling and TEI the labels of the model, in its order; for the template
+	// Instruct the labels to choose from. The other templates have fixed labels.
 	Labels    []string
-	Timeout   time.Duration // of one request; 0: only the caller's
+	Timeout   time.Duration // of one request; 0: only that of the caller
 	Key       string        // sent as bearer token when not empty
-	Memo      int           // answers that are remembered; 0 for none
-	MaxBytes  int           // of a text; of a longer one start and end are sent. 0 stands for 32 KiB
-	Threshold float64       // probability from which a label holds, where labels do not exclude each other
+	Memo      int           // number of cached results; 0 for none
+	MaxBytes  int           // of a text; of a longer one, start and end are sent. 0 means 32 KiB
+	Threshold float64       // the probability at which a label applies, if labels are not mutually exclusive
 	HTTP      *http.Client  // required; the caller closes its connections
 }
 
-// Client asks one model. Make it with New.
+// Client runs one model. Create it with New.
 type Client struct {
 	o    Options
 	url  string
@@ -65,30 +65,30 @@ type Client struct {
 	memo *bounded.Cache[signal.Judgement] // nil for none
 }
 
-// Error is an answer that is none.
+// Error is a failed or unusable response.
 type Error struct {
 	Msg string
 	Why signal.Reason
-	Err error // the cause, where there is one
+	Err error // the cause, if there is one
 }
 
-// Error says what was wrong.
+// Error returns the message.
 func (e *Error) Error() string { return e.Msg }
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Reason is what the classifier is unknown for: no_model when the server cannot be reached or has
-// no such model, timeout, overload, invalid_output for an answer that cannot be read.
+// Reason is the reason why the classifier is unknown: no_model if the server is unreachable or has
+// no such model, timeout, overload, or invalid_output for a response that cannot be read.
 func (e *Error) Reason() signal.Reason { return e.Why }
 
 const (
 	defaultBytes = 32 << 10
-	mostBody     = 4 << 20 // bytes that are read of an answer
-	longestWord  = 300     // bytes that are kept of what a server says of its fault: it goes to the log
+	mostBody     = 4 << 20 // limit for the body of a response
+	longestWord  = 300     // limit for the server's error message, which is logged
 )
 
-// New makes a Client. It connects to nothing.
+// New creates a Client. It opens no connection.
 func New(o Options) (*Client, error) {
 	c := &Client{o: o, url: strings.TrimSuffix(o.URL, "/")}
 	c.o.MaxBytes = cmp.Or(max(c.o.MaxBytes, 0), defaultBytes)
@@ -96,7 +96,7 @@ func New(o Options) (*Client, error) {
 		c.o.Threshold = 0.5
 	}
 	switch o.API {
-	case Classify, Pooling: // vLLM has them at the root, beside its /v1
+	case Classify, Pooling: // vLLM serves them at the root, not below /v1
 		c.url = strings.TrimSuffix(c.url, "/v1") + "/" + string(o.API)
 	case TEI:
 		c.url += "/predict"
@@ -123,7 +123,7 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// Labels are those that answers can have; empty where the server alone knows them.
+// Labels are the possible labels; empty if only the server knows them.
 func (c *Client) Labels() []string {
 	if c.chat != nil {
 		return c.chat.labels
@@ -131,7 +131,7 @@ func (c *Client) Labels() []string {
 	return c.o.Labels
 }
 
-// Judge asks what an exchange is. Errors are *Error, or wrap ctx's.
+// Judge classifies an exchange. Errors are *Error, or wrap ctx's.
 func (c *Client) Judge(ctx context.Context, x signal.Exchange) (signal.Judgement, error) {
 	var cut bool
 	x, cut = c.fit(x)
@@ -169,7 +169,8 @@ func keyOf(x signal.Exchange) [sha256.Size]byte {
 	return sha256.Sum256(append(prompt[:], x.Answer...))
 }
 
-// fit cuts what is too long. A model that judges answers alone is not sent the prompt.
+// fit shortens texts that are too long. A model that judges responses only does not receive the
+// prompt.
 func (c *Client) fit(x signal.Exchange) (signal.Exchange, bool) {
 	if c.chat == nil {
 		x = signal.Exchange{Prompt: x.Judged()}
@@ -202,10 +203,10 @@ func (c *Client) request(x signal.Exchange) any {
 		return c.chatRequest(x)
 	case Classify, Pooling:
 	}
-	// Without -1, which stands for all that the model reads, vLLM refuses texts that are longer.
+	// Without -1, which means the context length of the model, vLLM rejects longer texts.
 	body := map[string]any{"model": c.o.Model, "input": x.Prompt, "truncate_prompt_tokens": -1}
 	if c.o.API == Pooling {
-		body["task"] = "classify" // some versions take token_classify of a model that has both
+		body["task"] = "classify" // some versions use token_classify for a model that supports both
 	}
 	return body
 }
@@ -301,7 +302,7 @@ func (c *Client) readData(body []byte) (signal.Judgement, error) {
 	return c.judgement(c.o.Labels, d.Probs)
 }
 
-// readTEI reads [{"label", "score"}, ...], which TEI nests in a list where it was sent one.
+// readTEI reads [{"label", "score"}, ...], which TEI nests in a list if the request had one.
 func (c *Client) readTEI(body []byte) (signal.Judgement, error) {
 	type score struct {
 		Label string  `json:"label"`
@@ -326,8 +327,8 @@ func (c *Client) readTEI(body []byte) (signal.Judgement, error) {
 	return c.judgement(labels, probs)
 }
 
-// judgement is that of probabilities: the most probable label holds where they add up to 1, and
-// else from the threshold on.
+// judgement derives the labels from probabilities: the most probable label if they add up to 1,
+// else those at or above the threshold.
 func (c *Client) judgement(labels []string, probs []float64) (signal.Judgement, error) {
 	if len(probs) != len(labels) {
 		return signal.Judgement{}, fmt.Errorf("the answer has %d probabilities for %d labels",
@@ -348,7 +349,7 @@ func (c *Client) judgement(labels []string, probs []float64) (signal.Judgement, 
 	return checked(j)
 }
 
-// checked refuses what is no probability.
+// checked rejects values that are not probabilities.
 func checked(j signal.Judgement) (signal.Judgement, error) {
 	for _, p := range j.Probs {
 		if !(p >= 0 && p <= 1) {

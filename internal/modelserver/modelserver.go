@@ -1,10 +1,9 @@
-// Package modelserver finds out what a model server is by asking it: which program it runs, which
-// models it serves, and how long their contexts are. It tells vLLM, SGLang, llama.cpp, Ollama and
-// Text Generation Inference apart; every other server with a list of models is an OpenAI-compatible
-// one.
+// Package modelserver identifies a model server by its responses: the program, the models it
+// serves, and the length of their contexts. It recognises vLLM, SGLang, llama.cpp, Ollama and Text
+// Generation Inference; every other server with a list of models counts as OpenAI-compatible.
 //
-// It is for a person who waits at a terminal, not for the request path. Nothing here starts
-// goroutines, and what a server answers is bounded and believed no further than it is printed.
+// It is meant for interactive commands, not for the request path. It starts no goroutines.
+// Responses of servers are limited in size and untrusted: they are used for output only.
 package modelserver
 
 import (
@@ -28,7 +27,7 @@ import (
 // Kind is the program that a server runs.
 type Kind string
 
-// The kinds that are told apart.
+// The kinds that are recognised.
 const (
 	VLLM      Kind = "vLLM"
 	SGLang    Kind = "SGLang"
@@ -39,73 +38,74 @@ const (
 	Other     Kind = "OpenAI-compatible"
 )
 
-// Server is what a server tells of itself.
+// Server is the description of a server.
 type Server struct {
-	// Base is where its API is, such as http://10.0.0.11:8000/v1.
+	// Base is the base URL of the API, such as http://10.0.0.11:8000/v1.
 	Base string
 	Kind Kind
-	// Version is what it calls its version; empty where it does not tell.
+	// Version is the version that the server reports; empty if it reports none.
 	Version string
 	Models  []Model
-	// Asleep: it sleeps or is paused, and answers no request until it is woken up.
+	// Asleep reports that the server sleeps or is paused, and answers no request until it is woken
+	// up.
 	Asleep bool
-	// Metrics: it tells its load at /metrics in vLLM's words.
+	// Metrics reports that the server has vLLM-compatible load metrics at /metrics.
 	Metrics bool
-	// Clock is by how much its clock is ahead of this machine's, to the second; 0 where it does not
-	// tell the time.
+	// Clock is the offset of the server's clock from this machine's, in whole seconds, positive if
+	// it is ahead; 0 if the server does not report the time.
 	Clock time.Duration
 }
 
 // Model is one model of a server.
 type Model struct {
-	// ID is what requests call it.
+	// ID is the name in requests.
 	ID string
-	// Window is its context window in tokens as the server runs it; 0 where it does not tell.
+	// Window is the context window in tokens that the server is configured with; 0 if unknown.
 	Window int
-	// Embedding: it makes vectors and answers no chat.
+	// Embedding reports that the model computes embeddings and does not chat.
 	Embedding bool
-	// Thinking is how a request turns its reasoning on and off, in a word of the product's
-	// configuration (models[].reasoning.dialect); empty where that is not known.
+	// Thinking is the dialect that switches the model's reasoning, as in the configuration
+	// (models[].reasoning.dialect); empty if unknown.
 	Thinking string
 }
 
-// The reasons why a server cannot be looked at.
+// The reasons why a server cannot be identified.
 var (
-	// ErrUnreachable reports that nothing answers at the address.
+	// ErrUnreachable reports that the address does not respond.
 	ErrUnreachable = errors.New("nothing answers")
-	// ErrScheme reports an address of another kind than http and https.
+	// ErrScheme reports an address with another scheme than http and https.
 	ErrScheme = errors.New("only http and https are spoken, not")
 	// ErrOtherScheme reports a server that speaks https at an http address, or http at an https one.
 	ErrOtherScheme = errors.New("the address has the wrong scheme")
-	// ErrKey reports that the server wants another key, or one at all.
+	// ErrKey reports that the server requires a key, or rejects the given one.
 	ErrKey = errors.New("the key was refused")
 	// ErrNotReady reports a server that is still loading its model.
 	ErrNotReady = errors.New("the server is not ready yet")
-	// ErrNoModels reports a server that has no list of models: no OpenAI-compatible API is there.
+	// ErrNoModels reports a server without a list of models, which has no OpenAI-compatible API.
 	ErrNoModels = errors.New("no list of models")
 )
 
-// longest bounds what is read of one answer, in bytes.
+// longest limits the size of a response, in bytes.
 const longest = 1 << 20
 
-// asker asks one server.
+// asker queries one server.
 type asker struct {
 	client *http.Client
 	bearer string
 	root   url.URL // of the server, without the path of its API
 }
 
-// answer is what a server said.
+// answer is a response of the server.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
-	at     time.Time // when it had come
+	at     time.Time // time of arrival
 }
 
-// Look asks a server what it is. address is its URL, with or without the path of its API (/v1); key
-// is sent as a bearer token unless it is empty. Errors wrap one of those of this package. It stops
-// with ctx; client bounds a single request.
+// Look identifies a server. address is its URL, with or without the path of its API (/v1); key is
+// sent as a bearer token unless it is empty. Errors wrap one of the errors of this package. It
+// stops when ctx ends; client limits a single request.
 func Look(ctx context.Context, client *http.Client, address, key string) (*Server, error) {
 	given, err := parse(address)
 	if err != nil {
@@ -126,7 +126,7 @@ func Look(ctx context.Context, client *http.Client, address, key string) (*Serve
 	}
 	s := &Server{Base: base}
 	if at, err := http.ParseTime(got.header.Get("Date")); err == nil {
-		// The header has whole seconds, cut off.
+		// The header has whole seconds, rounded down.
 		if d := at.Add(time.Second / 2).Sub(got.at).Round(time.Second); d.Abs() > time.Second {
 			s.Clock = d
 		}
@@ -135,8 +135,8 @@ func Look(ctx context.Context, client *http.Client, address, key string) (*Serve
 	return s, nil
 }
 
-// Ask asks for the list of models at the base of an API, and for nothing else: of what the server is
-// it tells what that list says. Errors and bounds are those of Look.
+// Ask requests only the list of models at the base of an API; the result has no information beyond
+// that list. Errors and limits are those of Look.
 func Ask(ctx context.Context, client *http.Client, base, key string) (*Server, error) {
 	given, err := parse(base)
 	if err != nil {
@@ -168,15 +168,15 @@ func Ask(ctx context.Context, client *http.Client, base, key string) (*Server, e
 	return s, nil
 }
 
-// Find is where in Models a model is that requests name id, or -1. Ollama adds a tag by itself, and
-// Gemini lists its models with the path that it leaves out elsewhere.
+// Find returns the index in Models of the model that requests name id, or -1. Ollama adds a default
+// tag, and Gemini lists its models with a path prefix that it omits elsewhere.
 func (s *Server) Find(id string) int {
 	return slices.IndexFunc(s.Models, func(m Model) bool {
 		return m.ID == id || m.ID == id+":latest" || m.ID == "models/"+id
 	})
 }
 
-// Names lists the models in a line.
+// Names lists the models in one line.
 func (s *Server) Names() string {
 	ids := make([]string, len(s.Models))
 	for i := range s.Models {
@@ -205,7 +205,7 @@ func parse(address string) (*url.URL, error) {
 	return u, nil
 }
 
-// models is a list of models in the words of all servers.
+// models is a list of models with the fields of all kinds of servers.
 type models struct {
 	Object string   `json:"object"`
 	Data   []listed `json:"data"`
@@ -221,8 +221,8 @@ type listed struct {
 	} `json:"meta"`
 }
 
-// read takes an answer and reports whether it is a list. Some hosted APIs send it without the object
-// around it.
+// read decodes a response and reports whether it is a list. Some hosted APIs send the list without
+// an enclosing object.
 func (m *models) read(body []byte) bool {
 	if json.Unmarshal(body, &m.Data) == nil && m.Data != nil {
 		return true
@@ -230,7 +230,7 @@ func (m *models) read(body []byte) bool {
 	return json.Unmarshal(body, m) == nil && (m.Object == "list" || len(m.Data) > 0)
 }
 
-// list finds the list of models, below the first of some paths that has one.
+// list requests the list of models at several paths and uses the first one found.
 func (a *asker) list(ctx context.Context, bases []string) (string, *models, *answer, error) {
 	var worst error
 	for _, path := range bases {
@@ -264,8 +264,8 @@ func (a *asker) list(ctx context.Context, bases []string) (string, *models, *ans
 	return "", nil, nil, worst
 }
 
-// otherScheme reports that the server speaks http where the address says https, or the reverse, as
-// far as a request that failed, with an error or without one, lets that be thought.
+// otherScheme reports that the server seems to speak http where the address says https, or the
+// reverse, judging by a failed request, with or without an error.
 func (a *asker) otherScheme(ctx context.Context, err error) error {
 	if errors.Is(err, http.ErrSchemeMismatch) {
 		return fmt.Errorf("%w: the server at %s speaks http, the URL says https", ErrOtherScheme, a.root.Host)
@@ -279,8 +279,8 @@ func (a *asker) otherScheme(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: the server at %s speaks https, the URL says http", ErrOtherScheme, a.root.Host)
 }
 
-// speaksTLS reports whether the server shakes hands as https does, on the way that the client takes to
-// it, through a proxy where it has one. The server is sent nothing behind that.
+// speaksTLS reports whether the server completes a TLS handshake, on the path that the client uses,
+// through a proxy if it has one. Nothing is sent after the handshake.
 func (a *asker) speaksTLS(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(a.client.Timeout, time.Minute))
 	defer cancel()
@@ -313,7 +313,7 @@ func (a *asker) speaksTLS(ctx context.Context) bool {
 	return missing.Load() == 0
 }
 
-// proxy is the one between the client and the server; nil for none.
+// proxy returns the proxy between the client and the server; nil for none.
 func (a *asker) proxy() *url.URL {
 	//nolint:forbidigo // it is what a client without one goes by
 	way, ok := cmp.Or(a.client.Transport, http.DefaultTransport).(*http.Transport)
@@ -328,7 +328,7 @@ func (a *asker) proxy() *url.URL {
 	return u
 }
 
-// get asks for one page of the server; any status is an answer.
+// get requests one page of the server; any status is a valid response.
 func (a *asker) get(ctx context.Context, path string) (*answer, error) {
 	return a.ask(ctx, http.MethodGet, path, nil)
 }
@@ -348,7 +348,7 @@ func (a *asker) ask(ctx context.Context, method, path string, body []byte) (*ans
 	}
 	res, err := a.client.Do(req)
 	if err != nil {
-		if short := (*url.Error)(nil); errors.As(err, &short) { // whoever asks knows the URL
+		if short := (*url.Error)(nil); errors.As(err, &short) { // the caller knows the URL
 			err = short.Err
 		}
 		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
@@ -361,7 +361,7 @@ func (a *asker) ask(ctx context.Context, method, path string, body []byte) (*ans
 	return &answer{res.StatusCode, res.Header, got, time.Now()}, nil
 }
 
-// read asks for a page in JSON and reports whether the server has it.
+// read requests a page in JSON and reports whether the server has it.
 func (a *asker) read(ctx context.Context, path string, into any) bool {
 	got, err := a.get(ctx, path)
 	return err == nil && got.status == http.StatusOK && json.Unmarshal(got.body, into) == nil

@@ -1,13 +1,13 @@
-// Package report sums a decision log up: what requests cost, how many went by which route to which
-// model, what became of them and how long they took, for all of them and by route, model, tenant,
-// key or day; as values, CSV, and a page that needs nothing from elsewhere.
+// Package report summarises a decision log: the cost of requests, their number by route and model,
+// their results and their durations, in total and by route, model, tenant, key or day. The output
+// is values, CSV, or a self-contained page.
 //
-// It reads lines one after the other and keeps sums: memory does not grow with the log. Of the
-// names of a dimension at most twice maxTracked are kept, those beyond are summed under Other.
-// Percentiles are off by quantileError at most, relative to the true ones. It knows nothing of
-// files; what is printed for a terminal is for package cli.
+// It reads line by line and keeps sums: memory does not grow with the log. At most twice maxTracked
+// names of a dimension are kept; the others are summed under Other. Percentiles have a relative
+// error of at most quantileError. The package is independent of files; package cli formats the
+// output for a terminal.
 //
-// Everything works on the caller's goroutine.
+// Everything runs on the caller's goroutine.
 package report
 
 import (
@@ -32,60 +32,60 @@ import (
 // The dimensions that requests are grouped by.
 const (
 	ByRoute  = "route"
-	ByModel  = "model" // that answered, or whose answer was thrown away
+	ByModel  = "model" // the model that responded, or whose response was discarded
 	ByTenant = "tenant"
 	ByKey    = "key"
-	ByDay    = "day" // of UTC
-	ByArm    = "arm" // route and arm, of routes that try a model out
+	ByDay    = "day" // in UTC
+	ByArm    = "arm" // route and arm, for routes with a canary
 )
 
-// Dimensions lists them.
+// Dimensions lists the dimensions.
 func Dimensions() []string { return []string{ByRoute, ByModel, ByTenant, ByKey, ByDay, ByArm} }
 
-// None is the name of the group of requests that have none: no key was shown, no model answered.
+// None is the group of requests without a value, for example without a key or a responding model.
 const None = "none"
 
-// Other is the name of the group of all names that are not shown by themselves.
+// Other is the group of all names that are not listed separately.
 const Other = "other"
 
-// Options say what is counted and how it is grouped.
+// Options define which requests are counted and how they are grouped.
 type Options struct {
 	Since  time.Time // the first time that counts; zero for all
-	Until  time.Time // the first time that does not; zero for none
-	Tenant string    // whose requests count; empty for all
+	Until  time.Time // the first time that no longer counts; zero for no limit
+	Tenant string    // the tenant whose requests count; empty for all
 	By     []string  // dimensions, in the order of the report
-	Top    int       // names shown of each, 1 to 200; days are all shown
-	// Ratings are how good answers were; nil where that is not known.
+	Top    int       // names listed per dimension, 1 to 200; all days are listed
+	// Ratings are scores of responses; nil if unknown.
 	Ratings Ratings
 }
 
-// MaxTop bounds Options.Top.
+// MaxTop is the maximum of Options.Top.
 const MaxTop = 200
 
 const (
-	// maxTracked is how many names of a dimension are kept when there are too many, those with the
-	// most requests so far.
+	// maxTracked is the number of names of a dimension that are kept if there are too many, those
+	// with the most requests so far.
 	maxTracked = 1024
-	// maxDays is the same for days, which are not so many unless clocks are wrong.
+	// maxDays is the same for days, of which there are fewer unless clocks are wrong.
 	maxDays = 3700
-	// maxLine is the longest line that is read, in bytes: one with a recorded prompt of the largest
-	// size that is accepted by default, of which JSON may write a byte as six.
+	// maxLine is the longest line in bytes that is read: a line with a recorded prompt of the
+	// largest size that is accepted by default, with six bytes in JSON for each byte.
 	maxLine = 64 << 20
-	// maxName is how much of a name is shown, in characters.
+	// maxName is the number of characters of a name that are shown.
 	maxName = 80
-	// maxBad is how many broken lines are named.
+	// maxBad is the number of broken lines that are listed.
 	maxBad = 20
 	// quantileError is the relative error of a percentile.
 	quantileError = 0.01
 )
 
-// Source is one file of a log, which may be compressed by gzip.
+// Source is one file of a log, optionally compressed with gzip.
 type Source struct {
 	Name   string // for messages
 	Reader io.Reader
 }
 
-// Validate reports options that mean nothing.
+// Validate reports invalid options.
 func (o *Options) Validate() error {
 	for i, by := range o.By {
 		if !slices.Contains(Dimensions(), by) {
@@ -104,9 +104,9 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// Run reads the sources in order and sums them up. A line that cannot be read is counted and named,
-// and so is a source whose compression breaks off; that a source cannot be read is an error.
-// progress, when not nil, is called now and then.
+// Run reads the sources in order and summarises them. A line that cannot be read is counted and
+// listed, and so is a source whose compressed data is truncated; a source that cannot be read is an
+// error. progress, if not nil, is called from time to time.
 func Run(ctx context.Context, sources []Source, o Options, progress func()) (*Report, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -153,8 +153,8 @@ func (t *tally) source(ctx context.Context, s *Source, progress func()) error {
 	}
 }
 
-// damaged counts what is left of a compressed file that is broken as one broken line; any other
-// error is one of reading.
+// damaged counts the rest of a damaged compressed file as one broken line; any other error is a
+// read error.
 func (t *tally) damaged(place string, err error) error {
 	var corrupt flate.CorruptInputError
 	if errors.As(err, &corrupt) || errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) ||
@@ -165,7 +165,7 @@ func (t *tally) damaged(place string, err error) error {
 	return err
 }
 
-// plain is what a file holds, without the compression that it may have.
+// plain returns the decompressed content of a file that may be compressed.
 func plain(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReaderSize(r, 64<<10)
 	if magic, _ := b.Peek(2); string(magic) != "\x1f\x8b" {
@@ -174,7 +174,7 @@ func plain(r io.Reader) (io.Reader, error) {
 	return gzip.NewReader(b) //nolint:wrapcheck // damaged looks at it
 }
 
-// bad counts a broken line and names it, unless many were.
+// bad counts a broken line and lists it, up to a maximum.
 func (t *tally) bad(place string, why error) {
 	t.out.Broken++
 	if len(t.out.BadLines) < maxBad {
@@ -182,7 +182,7 @@ func (t *tally) bad(place string, why error) {
 	}
 }
 
-// line counts one line; empty ones are none.
+// line counts one line; empty lines are ignored.
 func (t *tally) line(place func() string, text []byte) {
 	if len(text) == 0 {
 		return
@@ -203,7 +203,7 @@ func (t *tally) line(place func() string, text []byte) {
 	t.count(e)
 }
 
-// entry is what is read of a line. Its members are those of decisionlog.Entry.
+// entry holds the fields of a line that are used. Its members are those of decisionlog.Entry.
 type entry struct {
 	ID      string    `json:"id"`
 	Version int       `json:"v"`
@@ -238,13 +238,13 @@ type entry struct {
 	Mirror       *decisionlog.Mirror       `json:"mirror"`
 	Guard        *decisionlog.Guard        `json:"guard"`
 
-	// of its own: how good the answer was, where somebody has said
+	// not from the log: the score of the response, if it was rated
 	rating  float64
 	isRated bool
 }
 
-// The greatest numbers of one line that are taken for what they say. Sums of them stay exact
-// enough, and finite, however long a log is.
+// The largest numbers in one line that are accepted. They keep sums finite and sufficiently exact,
+// however long a log is.
 const (
 	mostTokens = 1e12
 	mostUSD    = 1e9
@@ -313,8 +313,7 @@ func (e *entry) beyond() string {
 
 func within(x, most float64) bool { return x >= 0 && x <= most }
 
-// name makes a name fit to be shown: of bounded length, on one line, without characters that a
-// terminal obeys.
+// name makes a name displayable: of limited length, on one line, without control characters.
 func name(s string) string {
 	if s == "" {
 		return None
