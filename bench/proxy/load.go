@@ -16,26 +16,26 @@ type workload struct {
 	name    string
 	model   string
 	body    string
-	clients int  // of the closed loop, or at most at a time of the open one
-	rate    int  // requests a second of the open loop; 0 for the closed
-	each    bool // only the cost of a request is of interest
-	chunks  bool // the cost of a chunk is
-	alone   bool // what is added to the first byte is
-	memory  bool // only the memory is
+	clients int  // of the closed loop, or the maximum of the open one
+	rate    int  // requests per second of the open loop; 0 for the closed
+	each    bool // only the cost of a request is reported
+	chunks  bool // the cost of a chunk is reported
+	alone   bool // the latency added to the first byte is reported
+	memory  bool // only the memory is reported
 }
 
-// sample is what a workload showed on one way in one round.
+// sample is the result of a workload on one variant in one round.
 type sample struct {
 	requests, chunks int
 	took             time.Duration
 	cpu              time.Duration
-	calls            int             // reads and writes that the kernel was asked for
-	first            []time.Duration // to the first byte of the answer's body
+	calls            int             // number of read and write system calls
+	first            []time.Duration // to the first byte of the response's body
 	rss              int64
 	failed           error
 }
 
-// chat is a request whose answer has about tokens tokens.
+// chat is a request whose response has about tokens tokens.
 func chat(model, text string, stream bool, tokens int) string {
 	return fmt.Sprintf(`{"model":%q,"stream":%v,"max_tokens":%d,"messages":[{"role":"system","content":"You are a helpful assistant."},{"role":"user","content":%q}]}`, model, stream, tokens, text)
 }
@@ -109,7 +109,7 @@ func (l *load) open(ctx context.Context) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	begun, pause := time.Now(), time.Second/time.Duration(l.rate)
-	slots := make(chan struct{}, l.clients) // as many as may be under way; full: the request waits, and its latency counts
+	slots := make(chan struct{}, l.clients) // limits the requests in flight; if full, the request waits, and its latency counts
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	<-timer.C
@@ -129,7 +129,8 @@ func (l *load) open(ctx context.Context) {
 	}
 }
 
-// one sends a request that was due at a time. What the end of the time cuts does not count.
+// one sends a request that was due at the given time. Requests cut off by the end of the
+// measurement do not count.
 func (l *load) one(ctx context.Context, due time.Time) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.url, strings.NewReader(l.body))
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"signalbox/bench/lab"
 )
 
-// promises counts and measures what the proxy must keep whatever happens. A promise that was broken
-// is the error.
+// promises counts and measures properties that the proxy must keep in all conditions. A violated
+// one is the error.
 func (b *bench) promises(ctx context.Context, out io.Writer, streams int) error {
 	i := slices.IndexFunc(b.ways, func(w *way) bool { return w.name == "signalbox" })
 	cut, err := fastStreams(ctx, b.ways[i], b.ways[0], streams)
@@ -41,8 +41,8 @@ func (b *bench) promises(ctx context.Context, out io.Writer, streams int) error 
 	return errors.Join(errs...)
 }
 
-// fastStreams reads streams of a server that sends all at once, and counts those that are not as
-// long as one that came without a proxy.
+// fastStreams reads streams of a server that sends everything immediately, and counts those that
+// are shorter than one received without a proxy.
 func fastStreams(ctx context.Context, w, direct *way, n int) (cut int64, err error) {
 	const clients = 16
 	body := chat(fastModel, "What is a signal box?", true, 16)
@@ -68,7 +68,7 @@ func fastStreams(ctx context.Context, w, direct *way, n int) (cut int64, err err
 	return short.Load(), ctx.Err()
 }
 
-// stream reads a stream to its end and counts its events. One that does not end as it should is an
+// stream reads a stream to its end and counts its events. One that does not end properly is an
 // error.
 func stream(ctx context.Context, client *http.Client, w *way, body string) (events int, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.base[fastModel]+"/chat/completions", strings.NewReader(body))
@@ -92,14 +92,14 @@ func stream(ctx context.Context, client *http.Client, w *way, body string) (even
 }
 
 const (
-	mostAdded = 20 * time.Millisecond // what a Redis that goes away may add to a request
+	mostAdded = 20 * time.Millisecond // the delay that a failing Redis may add to a request
 	phaseTime = 10 * time.Second
 )
 
-// withoutRedis sends requests of a caller whose limits are counted in Redis: while that answers,
-// while it hangs, and when it is gone. It returns by how much the slower of the two was slower at
-// most, by median and by 99th percentile. All have to be answered, but for those of the last tenth
-// of a second.
+// withoutRedis sends requests of a caller whose limits are counted in Redis: while it responds,
+// while it hangs, and while it is unreachable. It returns the larger of the two slowdowns, by
+// median and by 99th percentile. All requests must be answered, except those of the last tenth of a
+// second.
 func (b *bench) withoutRedis(ctx context.Context, out io.Writer) (added time.Duration, err error) {
 	server, at, err := lab.Redis(ctx, b.dir)
 	if server != nil {
@@ -137,7 +137,7 @@ func (b *bench) withoutRedis(ctx context.Context, out io.Writer) (added time.Dur
 		if s.failed != nil {
 			return 0, fmt.Errorf("while %s: %w", phase.name, s.failed)
 		}
-		if due := load.rate * int(phaseTime/time.Second); s.requests < due-load.rate/10 { // what the end of the time cut may be missing, no more
+		if due := load.rate * int(phaseTime/time.Second); s.requests < due-load.rate/10 { // requests may be missing only if the end of the phase cut them off
 			return 0, fmt.Errorf("while %s: %d of %d requests were answered", phase.name, s.requests, due)
 		}
 		p50, p99 := quantile(s.first, 0.5), quantile(s.first, 0.99)

@@ -11,24 +11,24 @@ import (
 	"time"
 )
 
-// results are the samples of all rounds, by workload and way.
+// results are the samples of all rounds, by workload and variant.
 type results struct {
 	loads []workload
 	ways  []string
 	all   [][][]sample
 
-	first, others int // columns of the first program and of those behind it, which are compared with it
+	first, others int // columns of the first program and of the following ones, which are compared with it
 }
 
-// measure runs the rounds. The first one warms up and does not count. Every second one takes the
-// ways backwards, so that none of two profits from coming later.
+// measure runs the rounds. The first one is a warm-up and does not count. Every second one runs the
+// variants in reverse order, so that none profits from its position.
 func (b *bench) measure(ctx context.Context, only string, rounds int, length time.Duration) (*results, error) { //nolint:gocognit // rounds of ways of loads
 	r := &results{loads: slices.DeleteFunc(workloads(), func(x workload) bool { return !strings.Contains(x.name, only) })}
 	for i, w := range b.ways {
 		r.ways = append(r.ways, w.name)
 		switch {
 		case !w.product:
-		case r.first == 0: // that of column 0 is never a program: the bare proxy is before it
+		case r.first == 0: // column 0 is never a program: the bare proxy precedes it
 			r.first = i
 		default:
 			r.others++
@@ -62,7 +62,7 @@ func (b *bench) measure(ctx context.Context, only string, rounds int, length tim
 	return r, nil
 }
 
-// figure is a number of a sample, with how it is printed.
+// figure is a number of a sample with its format.
 type figure struct {
 	name, unit string
 	of         func(s *sample) float64
@@ -107,8 +107,9 @@ func median(values []float64) float64 {
 }
 
 // print writes the medians, and in brackets the medians of the ratios to the bare reverse proxy in
-// the same round: what else runs on the machine changes from round to round. Behind them stand the
-// medians of the ratios of further programs to the first, with the lowest and the highest.
+// the same round, because other load on the machine changes from round to round. They are followed
+// by the medians of the ratios of additional programs to the first, with the lowest and the
+// highest.
 func (r *results) print(out io.Writer) { //nolint:gocognit // a row for each figure
 	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	defer func() { _ = tw.Flush() }()
@@ -150,7 +151,7 @@ func (r *results) print(out io.Writer) { //nolint:gocognit // a row for each fig
 	}
 }
 
-// values are the figures of the rounds.
+// values returns the figures of the rounds.
 func (r *results) values(load, way int, f figure) []float64 {
 	var values []float64
 	for i := range r.all[load][way] {

@@ -13,14 +13,14 @@ import (
 	"signalbox/internal/simulator"
 )
 
-// The paces of the model server, each under a name of its own.
+// The paces of the model server, each with a separate model name.
 const (
-	fastModel = "fast" // answers at once
+	fastModel = "fast" // responds immediately
 	paceModel = "pace" // a token every 5 ms
 	slowModel = "slow" // a token every 100 ms
 )
 
-// serveModel is the simulated model server: one server for each pace, told apart by the path.
+// serveModel is the simulated model server: one server for each pace, distinguished by the path.
 func serveModel(ctx context.Context) error {
 	mux := http.NewServeMux()
 	for _, m := range []struct {
@@ -38,7 +38,7 @@ func serveModel(ctx context.Context) error {
 	return serve(ctx, mux)
 }
 
-// bases are the URLs of the API at a proxy that keeps paths, or at the model server, by model.
+// bases returns the URLs of the API, by model, at a proxy that keeps paths or at the model server.
 func bases(at string) map[string]string {
 	out := map[string]string{}
 	for _, m := range []string{fastModel, paceModel, slowModel} {
@@ -56,7 +56,7 @@ func serveBare(ctx context.Context, to string) error {
 	return serve(ctx, proxy)
 }
 
-// serve tells its address in one line and serves until ctx ends.
+// serve prints its address in one line and serves until ctx ends.
 func serve(ctx context.Context, h http.Handler) error {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -18,12 +18,12 @@ import (
 	"signalbox/bench/lab"
 )
 
-// way is one way to the model server.
+// way is one variant of access to the model server.
 type way struct {
 	name string
 	base map[string]string // URL of the API by model
-	cmd  *exec.Cmd         // nil: there is nothing between
-	key  string            // that requests show; "": none
+	cmd  *exec.Cmd         // nil: direct access
+	key  string            // sent with requests; "": none
 
 	product bool // it is signalbox
 }
@@ -74,8 +74,8 @@ func newBench(ctx context.Context, binary string) (*bench, error) {
 	return b, nil
 }
 
-// addConfigurations adds the first program once more for each file, with the text of the file behind
-// its configuration. All programs are shown the key.
+// addConfigurations adds the first program again for each file, with the text of the file appended
+// to its configuration. The key is sent to all programs.
 func (b *bench) addConfigurations(ctx context.Context, files, key string) error {
 	for file := range strings.SplitSeq(files, ",") {
 		if file == "" {
@@ -126,8 +126,8 @@ func columns(programs []string) []string {
 	return names
 }
 
-// keep leaves out the ways that are not named, but for the one that the others are compared with.
-// signalbox names all programs that are measured. A name that is none of the ways is an error.
+// keep removes the variants that are not named, except the one that the others are compared with.
+// signalbox names all programs that are measured. An unknown name is an error.
 func (b *bench) keep(names string) error {
 	if names == "" {
 		return nil
@@ -147,13 +147,13 @@ func (b *bench) keep(names string) error {
 	return nil
 }
 
-// productWay is the way through signalbox, where one program is measured.
+// productWay is the variant with signalbox, if one program is measured.
 const productWay = "signalbox"
 
-// bareWay is the way that the others are compared with.
+// bareWay is the variant that the others are compared with.
 const bareWay = "bare"
 
-// start starts a program that tells its address in one line.
+// start starts a program that prints its address in one line.
 func (b *bench) start(ctx context.Context, program string, args ...string) (*exec.Cmd, string, error) {
 	cmd := exec.CommandContext(ctx, program, args...) //nolint:gosec // the benchmark itself, in a role
 	cmd.Stderr = os.Stderr
@@ -175,13 +175,13 @@ func (b *bench) run(cmd *exec.Cmd) error {
 		return fmt.Errorf("start %s: %w", cmd.Path, err)
 	}
 	b.stops = append(b.stops, func() error {
-		_ = lab.Stop(cmd, stopTime) // killed, nginx would leave its workers behind
+		_ = lab.Stop(cmd, stopTime) // if killed, nginx would leave its workers running
 		return nil
 	})
 	return nil
 }
 
-// stopTime is how long a program has to end.
+// stopTime is the time that a program has to end.
 const stopTime = 10 * time.Second
 
 func (b *bench) close() error {
@@ -192,7 +192,7 @@ func (b *bench) close() error {
 	return errors.Join(append(errs, os.RemoveAll(b.dir))...)
 }
 
-// nginx adds nginx, or says that it is not there.
+// nginx adds nginx, or prints that it is not installed.
 func (b *bench) nginx(ctx context.Context, model string) error {
 	program, err := exec.LookPath("nginx")
 	switch {
@@ -229,8 +229,8 @@ http {
 	return await(ctx, "http://"+at+"/fast/health")
 }
 
-// signalbox adds the product: a rule looks at every request, none at its text, and no model runs.
-// more is put behind its configuration.
+// signalbox adds the product: one rule is evaluated for every request, without reading its text,
+// and no model runs. more is appended to its configuration.
 func (b *bench) signalbox(ctx context.Context, name, binary, model, more string) error {
 	free, err := lab.Addresses(ctx, 2)
 	if err != nil {
@@ -252,7 +252,7 @@ telemetry: {log: error, prometheus: true}
 		return err
 	}
 	cmd := exec.CommandContext(ctx, binary, "serve", "--config", config)   //nolint:gosec // what is measured
-	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+b.dir, "HOME="+b.dir) // where no library of models is
+	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+b.dir, "HOME="+b.dir) // a cache folder without a library of models
 	if err := b.run(cmd); err != nil {
 		return err
 	}
@@ -260,7 +260,7 @@ telemetry: {log: error, prometheus: true}
 	return await(ctx, "http://"+at+"/healthz")
 }
 
-// await asks until there is an answer.
+// await polls until there is a response.
 func await(ctx context.Context, url string) error {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	return lab.Wait(ctx, time.Minute, url, func() bool {
@@ -276,7 +276,7 @@ func await(ctx context.Context, url string) error {
 // tick is the kernel's unit of processor time: USER_HZ, which is 100 on every Linux.
 const tick = 10 * time.Millisecond
 
-// cpu is the processor time of a way's processes since they began.
+// cpu returns the processor time of a variant's processes since their start.
 func (w *way) cpu() time.Duration {
 	var sum time.Duration
 	for _, pid := range w.pids() {
@@ -294,7 +294,8 @@ func (w *way) cpu() time.Duration {
 	return sum
 }
 
-// calls is how many reads and writes a way's processes have asked the kernel for since they began.
+// calls returns the number of read and write system calls of a variant's processes since their
+// start.
 func (w *way) calls() (n int) {
 	for _, pid := range w.pids() {
 		b, err := os.ReadFile("/proc/" + pid + "/io")
@@ -311,7 +312,7 @@ func (w *way) calls() (n int) {
 	return n
 }
 
-// rss is the resident memory of a way's processes in bytes.
+// rss returns the resident memory of a variant's processes in bytes.
 func (w *way) rss() (sum int64) {
 	for _, pid := range w.pids() {
 		sum += lab.Memory(pid, "VmRSS")
@@ -319,7 +320,7 @@ func (w *way) rss() (sum int64) {
 	return sum
 }
 
-// pids are the process and its children, which nginx has.
+// pids returns the process and its children, which nginx has.
 func (w *way) pids() []string {
 	if w.cmd == nil {
 		return nil

@@ -16,16 +16,16 @@ import (
 	"time"
 )
 
-// answer is a response as it was read to its end.
+// answer is a complete response.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
-	first  time.Duration // until the first byte of the body
+	first  time.Duration // to the first byte of the body
 }
 
-// send sends a request and reads the whole response. An error means that no response was read
-// whole.
+// send sends a request and reads the whole response. An error means that the response was
+// incomplete.
 func send(ctx context.Context, base string, c testCase) (*answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute) // a busy machine, and 4,096 tokens
 	defer cancel()
@@ -57,7 +57,7 @@ func send(ctx context.Context, base string, c testCase) (*answer, error) {
 	return a, nil
 }
 
-// get reads a page, with a header where one is given as its name and value.
+// get requests a page, optionally with a header given as name and value.
 func get(ctx context.Context, url string, header ...string) (status int, body []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -77,8 +77,8 @@ func get(ctx context.Context, url string, header ...string) (status int, body []
 	return res.StatusCode, body, err
 }
 
-// events are the events of a body: each event of a stream, or the body itself. They are JSON values
-// without what no two responses share.
+// events returns the events of a body: each event of a stream, or the body itself. They are JSON
+// values without members that always differ between responses.
 func (a *answer) events() ([]any, error) {
 	if !strings.HasPrefix(a.header.Get("Content-Type"), "text/event-stream") {
 		return decodeAll([][]byte{a.body})
@@ -114,8 +114,8 @@ func decodeAll(list [][]byte) ([]any, error) {
 	return out, nil
 }
 
-// own takes out of a value what differs between any two responses: ids and times, and what the
-// product adds under a name of its own.
+// own removes values that always differ between responses: ids and times, and the members that the
+// product adds under its own name.
 func own(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -139,7 +139,7 @@ func own(v any) any {
 	return v
 }
 
-// grows reports whether a member of an event is a piece of something longer.
+// grows reports whether a member of an event is a fragment of a longer value.
 func grows(name string) bool {
 	return slices.Contains([]string{
 		"content", "reasoning", "reasoning_content", "text", "arguments", "delta", "token_ids",
@@ -147,11 +147,11 @@ func grows(name string) bool {
 	}, name)
 }
 
-// joined puts events that follow each other and differ only in pieces into one: servers send as
-// many tokens in an event as there are when it is sent.
+// joined merges consecutive events that differ only in fragments: servers send as many tokens in an
+// event as are available at the time.
 //
-// Which of several choices comes first is the server's scheduling too: the events of each are put
-// behind each other.
+// The order of choices depends on the server's scheduling too, so the events of each choice are
+// grouped.
 func joined(events []any) []any {
 	var out []any
 	split := make([]any, 0, len(events))
@@ -184,8 +184,8 @@ func joined(events []any) []any {
 	return out
 }
 
-// ended takes an event that ends a choice apart: the last tokens of the choice, with the members
-// that the event before had, and its end.
+// ended splits an event that ends a choice: into the last tokens of the choice, with the members of
+// the previous event, and its end.
 func ended(v, before any) []any {
 	if choiceOf(v) < 0 {
 		return []any{v}
@@ -208,7 +208,7 @@ func ended(v, before any) []any {
 	return []any{last, end}
 }
 
-// keep takes out of m the members that like lacks.
+// keep removes the members of m that like lacks.
 func keep(m, like map[string]any) {
 	for name := range m {
 		if _, ok := like[name]; !ok {
@@ -236,7 +236,7 @@ func copyOf(v any) any {
 	return v
 }
 
-// blank empties the pieces in an object.
+// blank empties the fragments in an object.
 func blank(m map[string]any) {
 	for name, v := range m {
 		switch inner := v.(type) {
@@ -254,7 +254,7 @@ func blank(m map[string]any) {
 	}
 }
 
-// choiceOf is the index of the only choice of an event; -1 without one.
+// choiceOf returns the index of the only choice of an event; -1 if there is none.
 func choiceOf(v any) int {
 	m, _ := v.(map[string]any)
 	list, ok := m["choices"].([]any)
@@ -269,9 +269,9 @@ func choiceOf(v any) int {
 	return int(index)
 }
 
-// unset takes the members that are null out of the choices of events: whether a server writes them
-// depends on how many tokens an event has. vLLM's event with the role has no token_ids, its events
-// with text have null.
+// unset removes null members from the choices of events: whether a server writes them depends on
+// the number of tokens in an event. vLLM's event with the role has no token_ids, its events with
+// text have null.
 func unset(events []any) []any {
 	for _, e := range events {
 		if choiceOf(e) < 0 {
@@ -283,7 +283,7 @@ func unset(events []any) []any {
 	return events
 }
 
-// without takes out what counts events or tells how far a stream is.
+// without removes counts of events and progress values.
 func without(v any) any {
 	if m, ok := v.(map[string]any); ok {
 		delete(m, "sequence_number")
@@ -296,8 +296,8 @@ func without(v any) any {
 	return v
 }
 
-// join returns one value in place of two that are equal but for pieces; piece says that they are
-// pieces themselves.
+// join merges two values that are equal except for fragments; piece reports that they are fragments
+// themselves.
 func join(a, b any, piece bool) (any, bool) { //nolint:gocognit,revive // one case a kind of value; a fact about them
 	switch x := a.(type) {
 	case map[string]any:
@@ -340,7 +340,7 @@ func join(a, b any, piece bool) (any, bool) { //nolint:gocognit,revive // one ca
 	return a, reflect.DeepEqual(a, b)
 }
 
-// difference is a place at which two responses differ.
+// difference is a place where two responses differ.
 type difference struct {
 	at              string // such as [3].choices[0].delta.content
 	direct, through string
@@ -401,7 +401,8 @@ func brief(v any) string {
 	return string(b)
 }
 
-// compare lists how two responses to one request differ. pieces: only in how a stream was cut.
+// compare lists the differences of two responses to one request. pieces: they differ only in the
+// division of a stream into events.
 func compare(direct, through *answer) (out []difference, pieces bool, err error) {
 	if direct.status != through.status {
 		return []difference{{
@@ -426,7 +427,7 @@ func compare(direct, through *answer) (out []difference, pieces bool, err error)
 	}
 	if found := differences("", a, b); len(found) > 0 {
 		a, b = unset(a), unset(b)
-		if len(differences("", a, b)) == 0 { // cut in the same places: null is not absent
+		if len(differences("", a, b)) == 0 { // divided in the same places: null is not absent
 			return append(out, found...), false, nil
 		}
 		x, y := joined(a), joined(b)

@@ -14,18 +14,18 @@ import (
 	"signalbox/bench/lab"
 )
 
-// process is a server that runs until stop or kill. Its children end with it: it leads a process
-// group.
+// process is a server that runs until stop or kill. It leads a process group, so its children end
+// with it.
 type process struct {
 	name  string
 	url   string // without a path
-	admin string // the same of the product's administration
+	admin string // the same for the product's admin listener
 	cmd   *exec.Cmd
 	gone  chan struct{} // closed when it has ended
 	log   string        // file
 }
 
-// start runs a program that is to listen at an address. Its output goes to a file in dir.
+// start runs a program that listens at an address. Its output goes to a file in dir.
 func start(
 	ctx context.Context, dir, name, at string, env []string, program string, args ...string,
 ) (*process, error) {
@@ -52,7 +52,7 @@ func start(
 	return p, nil
 }
 
-// ready waits until path answers 200.
+// ready waits until path returns 200.
 func (p *process) ready(ctx context.Context, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Minute) // importing PyTorch on a busy machine
 	defer cancel()
@@ -77,10 +77,10 @@ func (p *process) end(s syscall.Signal) {
 	case <-p.gone:
 	case <-time.After(20 * time.Second):
 	}
-	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // what is left of its children
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // the remaining children
 }
 
-// vllm is one vLLM with the tiny model. args come behind the arguments that all have.
+// vllm starts a vLLM with the tiny model. args are appended to the common arguments.
 func vllm(ctx context.Context, cache, dir, name, port string, args ...string) (*process, error) {
 	p, err := start(ctx, dir, name, "127.0.0.1:"+port, []string{
 		"VLLM_CPU_KVCACHE_SPACE=1", "VLLM_CPU_OMP_THREADS_BIND=nobind", "OMP_NUM_THREADS=1",
@@ -98,7 +98,7 @@ func vllm(ctx context.Context, cache, dir, name, port string, args ...string) (*
 	return p, p.ready(ctx, "/health")
 }
 
-// chats are the arguments of a vLLM that generates.
+// chats are the arguments of a vLLM that generates text.
 func chats() []string {
 	return []string{
 		"--enable-prefix-caching", "--enable-prompt-tokens-details", "--reasoning-parser", "qwen3",
@@ -114,12 +114,12 @@ const (
 // qwenFile is Qwen2.5-Coder 1.5B, below the cache.
 const qwenFile = "qwen.gguf"
 
-// llama is one llama.cpp server with Gemma 3 270M.
+// llama starts a llama.cpp server with Gemma 3 270M.
 func llama(ctx context.Context, cache, dir, port string) (*process, error) {
 	return llamaOf(ctx, cache, dir, "llama", port, "gemma.gguf", "-np", "1", "--alias", gemma)
 }
 
-// llamaOf is one llama.cpp server with a model of the cache.
+// llamaOf starts a llama.cpp server with a model in the cache.
 func llamaOf(ctx context.Context, cache, dir, name, port, model string, args ...string) (*process, error) {
 	p, err := start(ctx, dir, name, "127.0.0.1:"+port, nil, filepath.Join(cache, llamaServer), append([]string{
 		"-m", filepath.Join(cache, model), "--host", "127.0.0.1", "--port", port,
@@ -131,8 +131,8 @@ func llamaOf(ctx context.Context, cache, dir, name, port, model string, args ...
 	return p, p.ready(ctx, "/health")
 }
 
-// serveOwn starts the product with a configuration of its own, whose first two verbs are the
-// addresses of the proxy and of its administration.
+// serveOwn starts the product with a separate configuration, whose first two verbs are the
+// addresses of the proxy and of its admin listener.
 func (b *bench) serveOwn(ctx context.Context, name, configuration string, args ...any) (*process, error) {
 	at, err := lab.Addresses(ctx, 2)
 	if err != nil {

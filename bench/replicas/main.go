@@ -30,10 +30,10 @@ type options struct {
 	binary   string
 }
 
-// key is what requests show where there are keys.
+// key is the key of requests if keys are required.
 const key = "sk-bench-replicas"
 
-// features are sets of what uses Redis, each with the sections that turn it on.
+// features are combinations of features that use Redis, with the sections that enable them.
 func features() []struct{ name, text string } {
 	callers := fmt.Sprintf("auth: {mode: keys, keys: [{name: caller, sha256: %x, %%s}]}\n", sha256.Sum256([]byte(key)))
 	const rate = "rate: {rpm: 1000000, tpm: 1000000000, concurrency: 1000}"
@@ -67,14 +67,14 @@ func run(ctx context.Context, o options) error {
 	return nil
 }
 
-// one measures a set of features with processes of its own.
+// one measures a combination of features with separate processes.
 func one(ctx context.Context, o options, dir, name, text string) (err error) {
 	s, err := newStand(ctx, o.binary, dir, text)
 	defer func() { err = errors.Join(err, s.close()) }()
 	if err != nil {
 		return err
 	}
-	if err := s.ask(ctx, 8); err != nil { // connections and scripts are there
+	if err := s.ask(ctx, 8); err != nil { // opens connections and loads scripts
 		return err
 	}
 	from, err := s.look(ctx)
@@ -91,7 +91,7 @@ func one(ctx context.Context, o options, dir, name, text string) (err error) {
 	n := float64(o.requests)
 	fmt.Printf("%-30s %9.2f %9.0f %9.0f %9.1f %9.0f %9.0f   %s\n", name, (to.total()-from.total())/n, (to.in-from.in)/n, (to.out-from.out)/n,
 		(to.cpu-from.cpu)/n*1e6, (to.proxies-from.proxies)/n*1e6, (to.memory-from.memory)/n, names(from, to, n))
-	// Nobody asks anything: what is left is what replicas do by themselves.
+	// Without requests, only the replicas' own activity remains.
 	began := time.Now()
 	time.Sleep(o.idle)
 	idle, err := s.look(ctx)
@@ -106,7 +106,7 @@ func one(ctx context.Context, o options, dir, name, text string) (err error) {
 	return nil
 }
 
-// names lists the commands between two looks, the most frequent first.
+// names lists the commands between two observations, the most frequent first.
 func names(from, to *seen, n float64) string {
 	type count struct {
 		name string

@@ -27,11 +27,11 @@ type stand struct {
 	redis    string // address
 	replicas []replica
 	models   []*httptest.Server
-	polls    [3]atomic.Int64 // requests to model servers: /health, /metrics, others but for answers
+	polls    [3]atomic.Int64 // requests to model servers: /health, /metrics, and others except completions
 	ends     []func() error
 	client   *http.Client
 	asked    int
-	own      [2]int // bytes that this program sent to Redis and got from it
+	own      [2]int // bytes that this program exchanged with Redis
 }
 
 type replica struct{ api, admin string }
@@ -83,7 +83,7 @@ func newStand(ctx context.Context, binary, dir, text string) (*stand, error) {
 	return s, nil
 }
 
-// model starts a simulated server that counts what it is asked besides answers.
+// model starts a simulated server that counts requests other than completions.
 func (s *stand) model() (*httptest.Server, error) {
 	o := simulator.DefaultOptions()
 	o.Model, o.KV = "m", simulator.DefaultKV()
@@ -120,7 +120,7 @@ func (s *stand) start(ctx context.Context, name string, args ...string) error {
 	return nil
 }
 
-// close ends everything, what was started last first.
+// close stops everything, in reverse order of start.
 func (s *stand) close() (err error) {
 	s.client.CloseIdleConnections()
 	for _, end := range slices.Backward(s.ends) {
@@ -129,10 +129,10 @@ func (s *stand) close() (err error) {
 	return err
 }
 
-// ask sends n requests, each conversation with two turns, to the replicas in turn.
+// ask sends n requests to the replicas in turn; each conversation has two turns.
 func (s *stand) ask(ctx context.Context, n int) error {
 	for range n {
-		// Turns come in pairs; the second one of every other two pairs goes to the other replica.
+		// Turns come in pairs; the second turn of every other pair goes to the other replica.
 		talk, turn := s.asked/2, s.asked%2
 		s.asked++
 		r := s.replicas[(talk+turn*(talk/2%2))%len(s.replicas)]
@@ -180,8 +180,8 @@ func (s *stand) do(r *http.Request) ([]byte, error) {
 type seen struct {
 	commands        map[string]float64
 	in, out, memory float64 // bytes
-	cpu, proxies    float64 // seconds of processor time: of redis-server, and of the replicas together
-	page            int     // bytes of the /metrics of a replica
+	cpu, proxies    float64 // seconds of processor time: of redis-server, and of all replicas
+	page            int     // bytes of a replica's /metrics
 	polls           [3]int64
 }
 
@@ -206,9 +206,9 @@ func (s *stand) look(ctx context.Context) (*seen, error) {
 	out := &seen{commands: map[string]float64{}}
 	for _, m := range stat.FindAllStringSubmatch(text, -1) {
 		if m[1] == "info" || m[1] == "quit" || strings.HasPrefix(m[1], "client") || m[1] == "hello" {
-			continue // of this program, and of connections
+			continue // of this program, or about connections
 		}
-		out.commands[m[1]], _ = strconv.ParseFloat(m[2], 64) // the expression lets nothing else through
+		out.commands[m[1]], _ = strconv.ParseFloat(m[2], 64) // the expression only matches numbers
 	}
 	field := func(name string) float64 {
 		_, rest, _ := strings.Cut(text, "\n"+name+":")
@@ -238,8 +238,8 @@ func (s *stand) look(ctx context.Context) (*seen, error) {
 	return out, err
 }
 
-// settled looks when what is written behind answers has come to Redis: when a second brings no more
-// than a replica asks by itself.
+// settled takes an observation when writes that follow responses have reached Redis: when a second
+// adds no more commands than an idle replica sends.
 func (s *stand) settled(ctx context.Context) (*seen, error) {
 	before, err := s.look(ctx)
 	for range 30 {
@@ -256,7 +256,7 @@ func (s *stand) settled(ctx context.Context) (*seen, error) {
 	return nil, errors.New("the Redis server is never at rest")
 }
 
-// polled says what model servers were asked, by one replica for one endpoint in a second.
+// polled returns the requests to model servers, per replica, endpoint and second.
 func (s *stand) polled(from, to *seen, seconds float64) string {
 	n := seconds * float64(len(s.models))
 	return fmt.Sprintf("an endpoint gets /health %.2f, /metrics %.2f, others %.2f", float64(to.polls[0]-from.polls[0])/n,
@@ -271,7 +271,7 @@ func (s *stand) pageOf(ctx context.Context) int {
 	return len(b)
 }
 
-// info asks Redis, by its own protocol, so that no library's commands are counted.
+// info queries Redis with its own protocol, so that no commands of a library are counted.
 func (s *stand) info(ctx context.Context, what string) (string, error) {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "tcp", s.redis)

@@ -8,15 +8,15 @@ import (
 	"signalbox/internal/signal"
 )
 
-// defaultSkill is the key of models[].skills that names no domain.
+// defaultSkill is the key of models[].skills that applies to all other domains.
 const defaultSkill = "default"
 
-// skills looks for domains that the configured model never reports: a skill for one is a slip, and
-// would count for nothing without a word.
+// skills reports skills for domains that the configured model never returns: they are likely typing
+// errors and would silently have no effect.
 func (c *checker) skills(catalog *Catalog) {
 	labels := catalog.Labels[signal.Domain]
 	if len(labels) == 0 {
-		return // what the model reports is not known
+		return // the domains of the model are unknown
 	}
 	known := map[string]field{defaultSkill: {}}
 	for _, l := range labels {

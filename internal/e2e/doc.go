@@ -1,3 +1,3 @@
-// Package e2e tests the program as its users meet it: its commands, its documentation, its replicas
-// and the machines that it starts on. Its tests run in the root of the project.
+// Package e2e has end-to-end tests of the program: its commands, its documentation, its replicas
+// and the environments that it starts in. Its tests run in the root of the project.
 package e2e
