@@ -515,6 +515,8 @@ func TestThreeModelsAreAskedInTheirOrder(t *testing.T) {
 	if used := got.header.Get("X-Signalbox-Escalation-Tokens"); used != "prompt=14, completion=15" {
 		t.Errorf("tokens %q", used)
 	}
+	up.Next(testkit.JSON(200, tooShort))
+	b.chat(ask("hi")).ends(t, "escalated length small effort", "hello") // the second is good enough
 }
 
 func TestARouteWithoutTheKeyIsNotJudged(t *testing.T) {

@@ -30,8 +30,8 @@ func outgrown(p *placement.Plan, u *upstream.Response) bool {
 	return true
 }
 
-// measureBudget limits the time that one model server has to count the tokens of a prompt that may
-// be too long for it.
+// measureBudget limits the time that model servers have, together, to count the tokens of a prompt
+// that may be too long for them.
 const measureBudget = time.Second
 
 // measure asks servers to count the tokens of a prompt that may not fit, and returns the counts
@@ -41,10 +41,12 @@ func (p *Proxy) measure(ctx context.Context, st *State, change *rewrite.Change) 
 	if !countable(change.Request) {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, measureBudget)
+	defer cancel()
 	wants := change.Decision.ChoiceRequest()
 	var out map[string]int
 	for _, m := range st.Named(change.Decision) {
-		if !change.Decision.Who.May(m.Name) || len(out) == count.MaxModels {
+		if !change.Decision.Who.May(m.Name) || len(out) == count.MaxModels || ctx.Err() != nil {
 			continue
 		}
 		if !wants.Doubted(m.Window) || wants.Prompt.Least > m.Window {
@@ -83,7 +85,5 @@ func (p *Proxy) measureBy(ctx context.Context, change *rewrite.Change, m *backen
 	if err != nil || body.Size() > count.MaxBytes {
 		return 0, false // the attempt will report the error
 	}
-	ctx, cancel := context.WithTimeout(ctx, measureBudget)
-	defer cancel()
 	return p.counters.Tokenize(ctx, e, count.Path, body.Reader())
 }

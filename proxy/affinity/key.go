@@ -46,7 +46,7 @@ func (s Source) String() string {
 // A prompt without a name is keyed by its beginning only if it is long enough for caching to pay:
 // 1,024 tokens, which is also where providers begin to cache prompts.
 const (
-	prefixBlocks = 4 // blocks of BlockBytes from the beginning of the text: 1 KiB
+	prefixBlocks = 4 << 10 / BlockBytes // blocks from the beginning of the text: 4 KiB
 	prefixTokens = 1024
 )
 

@@ -198,7 +198,7 @@ func foremost(cs []Candidate, act *rules.Action, quality []float64) int {
 	least := best
 	for i := range cs {
 		c := &cs[i]
-		if !c.drawable() || quality[i] < quality[best]-act.Margin || figure(c) < 0 {
+		if !c.drawable() || quality[i] < quality[best]-act.Margin-closeEnough || figure(c) < 0 {
 			continue
 		}
 		if x := figure(&cs[least]); x < 0 || figure(c) < x {

@@ -65,11 +65,21 @@ func (c *Servers) Tokenize(
 	}
 	defer func() { _ = res.Body.Close() }()
 	n, err := countOf(res)
-	ofPrompt := res.StatusCode == http.StatusBadRequest // the prompt is at fault, not the server
-	if err != nil && ctx.Err() == nil && !ofPrompt {
+	if err != nil && ctx.Err() == nil && !passing(res.StatusCode) {
 		c.mute(e.Chat.String(), time.Now())
 	}
 	return n, err == nil
+}
+
+// passing reports whether a status says something about the prompt, or about the server at the
+// moment, and not that the server cannot count.
+func passing(status int) bool {
+	switch status {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests,
+		http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
 }
 
 // maxCountBody limits the response, which lists every token, relative to the size of the text.

@@ -141,7 +141,7 @@ type Lease struct {
 	group    string
 	limits   []Limit
 	parallel int             // number of limits if concurrency was counted; 0 otherwise
-	ctx      context.Context //nolint:containedctx // Close has no context, and its client may have left: values only, no end
+	ctx      context.Context //nolint:containedctx // values only: Close has no context, and its client may have left
 	flying   []Flight        // that the remote counts, or may count
 	lost     bool            // the remote did not respond
 	estimate int             // tokens charged in advance

@@ -103,7 +103,8 @@ func (s *Stage) pass(ctx context.Context, w *downstream.Writer, u *upstream.Resp
 		return &fault.UnusableError{Problem: "status " + strconv.Itoa(u.Status) + " behind a comment"}
 	}
 	if o.Vault != nil && !u.Plain() {
-		return &fault.UnusableError{Problem: "a content encoding that was not requested"} // hidden values could not be put back
+		// redacted values could not be restored
+		return &fault.UnusableError{Problem: "a content encoding that was not requested"}
 	}
 	h := w.Header()
 	if err := skipUnreadable(o, u, h); err != nil {
@@ -361,7 +362,7 @@ type meter struct {
 	model     string
 	last      time.Time        // when the last piece arrived
 	ticket    *affinity.Ticket // notified of the first text
-	requested time.Time        // when the client's request arrived; zero if the head was measured instead
+	requested time.Time        // arrival of the client's request; zero if the head was measured
 	first     time.Time        // when the first text arrived
 }
 

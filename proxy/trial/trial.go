@@ -329,6 +329,9 @@ func (e *Course) Discard(
 	}
 	t := e.trial
 	if e.result = t.result; t.sign == "" {
+		if e.result == fateKept && len(e.from) > 0 {
+			e.result = fateDone
+		}
 		e.idle = t.idle
 		e.why = cmp.Or(e.why, t.unread)
 		return x, false
