@@ -371,7 +371,7 @@ func TestAnAdapterIsAFileInModelsDir(t *testing.T) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
-	refused("no adapter " + filepath.Join(dir, "attack") + ".onnx")
+	refused("an adapter " + filepath.Join(dir, "attack") + ".onnx")
 	cutting := cutAdapter(t, "jailbreak_logits", attackInfo("benign", "attack"))
 	damaged := slices.Clone(cutting)
 	damaged[len(damaged)/2] ^= 1
@@ -380,7 +380,7 @@ func TestAnAdapterIsAFileInModelsDir(t *testing.T) {
 	foreign := attackInfo("benign", "attack")
 	other := cutAdapter(t, "jailbreak_logits", foreign)
 	put(path, []byte(strings.Replace(string(other), foreign.Base.SHA256, strings.Repeat("0", 64), 1)))
-	refused("no model of classify.tasks is that one")
+	refused("is not configured in classify.tasks")
 	put(path, []byte(strings.Replace(string(cutting), `"attack"`, `"benign"`, 1)))
 	refused("is empty or there twice")
 	put(path, cutting)

@@ -55,7 +55,7 @@ func readAdapter(c *config.Classify, o *config.OwnClassifier) (*bundle.Adapter, 
 		return nil, nil
 	}
 	if _, err := os.Stat(filepath.Join(strings.TrimSuffix(path, ".onnx"), head.InfoFile)); err == nil {
-		return nil, fmt.Errorf("there is an adapter, %s, and a trained classifier of the same name beside it: "+
+		return nil, fmt.Errorf("both an adapter, %s, and a trained classifier of the same name exist: "+
 			"remove one", path)
 	}
 	if err != nil {
@@ -83,10 +83,10 @@ func baseOf(a *bundle.Adapter, placed []placement) (int, error) {
 		elsewhere = true
 	}
 	if elsewhere {
-		return 0, fmt.Errorf("the model that it goes on from, %s %s, runs on another server", a.Base.Name,
+		return 0, fmt.Errorf("its base model, %s %s, runs on another server", a.Base.Name,
 			a.Base.Version)
 	}
-	return 0, fmt.Errorf("it goes on from %s %s (sha256 %.12s), and no model of classify.tasks is that one: "+
+	return 0, fmt.Errorf("its base model is %s %s (sha256 %.12s), which is not configured in classify.tasks: "+
 		"train it again", a.Base.Name, a.Base.Version, a.Base.SHA256)
 }
 
@@ -147,7 +147,7 @@ func (n *neural) attach(ctx context.Context, list []adapted, sources []classify.
 		}
 		set.unusable[a.Sum] = true
 		set.broken = append(set.broken, err)
-		n.tel.Log.ErrorContext(ctx, "an adapter cannot be used", slog.String("effect", "its classifier is unknown"),
+		n.tel.Log.ErrorContext(ctx, "adapter not usable", slog.String("effect", "its classifier is unknown"),
 			slog.String("classifier", a.name), slog.String("cause", err.Error()))
 	}
 	for base := range sources {

@@ -42,7 +42,7 @@ func (a *App) admin() *gate {
 		}
 		if names := a.waiting(); len(names) > 0 {
 			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-			_, _ = io.WriteString(w, "reloaded; these settings keep their values until a restart: "+
+			_, _ = io.WriteString(w, "reloaded; these settings require a restart to change: "+
 				strings.Join(names, ", ")+"\n")
 			return
 		}
@@ -118,13 +118,13 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	name := net.ParseIP(strings.Trim(host, "[]")) == nil && host != "localhost"
 	if foreign(r) || g.local && name {
-		http.Error(w, "requests of web pages are refused here", http.StatusForbidden)
+		http.Error(w, "requests from web pages are refused", http.StatusForbidden)
 		return
 	}
 	if _, pattern := g.open.Handler(r); pattern == "/" && !g.admits(r) {
-		problem := "this needs server.admin_token"
+		problem := "the admin token (server.admin_token) is required"
 		if g.hasToken && r.Header.Get("Authorization") != "" {
-			problem += " as bearer token, and what was sent is another"
+			problem += ": a different token was sent"
 			g.logWrong(r)
 		}
 		http.Error(w, problem, http.StatusForbidden)
@@ -140,7 +140,7 @@ func (g *gate) logWrong(r *http.Request) {
 		return
 	}
 	g.wrong.Add(-n)
-	g.log.WarnContext(r.Context(), "a token for the admin listener was refused", slog.String("remote", r.RemoteAddr),
+	g.log.WarnContext(r.Context(), "invalid token for the admin listener refused", slog.String("remote", r.RemoteAddr),
 		slog.String("path", r.URL.Path), slog.Int64("times", n))
 }
 

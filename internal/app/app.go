@@ -116,7 +116,7 @@ func Build(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 		return nil, errors.Join(err, a.Close(ctx))
 	}
 	for _, refusal := range st.Refuses() {
-		tel.Log.WarnContext(ctx, "a route refuses requests for want of a model",
+		tel.Log.WarnContext(ctx, "a route refuses requests because a model is missing",
 			slog.String("cause", refusal))
 	}
 	a.proxy = proxy.New(cfg.Server, st, tel)
@@ -212,7 +212,7 @@ func (a *App) retire(ctx context.Context, old *proxy.State, index *taught, model
 		}
 		for _, m := range models {
 			if err := m.close(); err != nil {
-				a.tel.Log.ErrorContext(ctx, "close a model that is no longer used", slog.String("cause", err.Error()))
+				a.tel.Log.ErrorContext(ctx, "closing an unused model failed", slog.String("cause", err.Error()))
 			}
 		}
 	})

@@ -468,7 +468,7 @@ func TestReloadSwapsRoutesAndKeepsTheOldOnesWhenTheFileIsBad(t *testing.T) {
 	}
 	write("server: {connect_timeout: 3s}\n" + text)
 	got := do(t, http.MethodPost, s.admin+"/-/reload", "")
-	if got.status != http.StatusOK || !strings.Contains(got.body, "until a restart: server.connect_timeout") {
+	if got.status != http.StatusOK || !strings.Contains(got.body, "require a restart to change: server.connect_timeout") {
 		t.Errorf("a setting that takes a restart: %d %s", got.status, got.body)
 	}
 	if err := describeAPI(t).fits("post", "/-/reload", got); err != nil {

@@ -26,7 +26,7 @@ func (a *App) openBoard(ctx context.Context, cfg *config.Config) *prompts {
 		return nil // it stands alone
 	}
 	if cfg.Memory.SaltSecret == "" {
-		a.tel.Log.LogAttrs(ctx, slog.LevelWarn, "memory.salt_secret is not set: replicas salt prompts differently, so that none finds what another has sent")
+		a.tel.Log.LogAttrs(ctx, slog.LevelWarn, "memory.salt_secret is not set: replicas salt prompts differently and cannot use each other's cached prefixes")
 	}
 	o := board.Options{Prefix: cfg.Memory.Redis.Prefix, Log: a.tel.Log}
 	p := &prompts{board: board.New(a.redis, o), proxy: a.proxy}

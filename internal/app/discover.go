@@ -197,7 +197,7 @@ func (a *App) resolve(ctx context.Context) error {
 func (a *App) rediscover(ctx context.Context) {
 	cfg := a.cfg.Load()
 	if err := a.discovery.ask(ctx, cfg.Models); err != nil && ctx.Err() == nil {
-		a.tel.Log.WarnContext(ctx, "endpoints kept: a name cannot be resolved", slog.String("cause", err.Error()))
+		a.tel.Log.WarnContext(ctx, "endpoints unchanged: a name cannot be resolved", slog.String("cause", err.Error()))
 	}
 	// What is known may be newer than what is served from: a state may not have come about with it.
 	if served := a.endpoints.Load(); ctx.Err() != nil || served != nil && *served == addresses(a.discovery.expand(cfg.Models)) {
@@ -209,7 +209,7 @@ func (a *App) rediscover(ctx context.Context) {
 		a.tel.Log.ErrorContext(ctx, "endpoints kept", slog.String("cause", err.Error()))
 		return
 	}
-	a.tel.Log.InfoContext(ctx, "endpoints resolved anew")
+	a.tel.Log.InfoContext(ctx, "endpoints resolved again")
 }
 
 // addresses tells the endpoints of models apart from others.
@@ -228,7 +228,7 @@ func addresses(models []backend.ModelOptions) string {
 // never asked for are.
 func (a *App) pools(ctx context.Context, cfg *config.Config) []backend.ModelOptions {
 	if err := a.discovery.ask(ctx, cfg.Models); err != nil {
-		a.tel.Log.WarnContext(ctx, "a name of an endpoint cannot be resolved", slog.String("cause", err.Error()))
+		a.tel.Log.WarnContext(ctx, "the name of an endpoint cannot be resolved", slog.String("cause", err.Error()))
 	}
 	return a.discovery.expand(cfg.Models)
 }

@@ -125,10 +125,10 @@ func (x *examination) complain(file string, p *rules.Problem) {
 	}
 	do := "correct this line of the file"
 	if strings.Contains(p.Msg, "environment variable") {
-		do = "set the variable, also where signalbox is started"
+		do = "set the variable in the environment that signalbox is started from"
 	}
 	if strings.HasPrefix(p.Path, "classify.tasks") && strings.HasSuffix(p.Path, ".model") {
-		do = "mend the folder of the model, or name another one in this line"
+		do = "fix the folder of the model, or configure another model"
 	}
 	subject := fmt.Sprintf("%s:%d:%d", file, p.Line, p.Col)
 	if p.Path != "" {
@@ -143,8 +143,8 @@ func (x *examination) runtime(ctx context.Context) {
 	rt, err := gpu.Open(x.cfg.Classify.GPU(x.opts.Settings))
 	if err != nil {
 		x.say(area, LevelProblem, "ONNX Runtime",
-			"run `make onnxruntime`, or name the library with classify.library or SIGNALBOX_ONNXRUNTIME; "+
-				"without it neural signals are unknown, and routes that fail closed refuse",
+			"run `make onnxruntime`, or set the library path in classify.library or SIGNALBOX_ONNXRUNTIME; "+
+				"without it neural signals are unknown, and routes that fail closed return 503",
 			"%v", err)
 		return
 	}
@@ -154,7 +154,7 @@ func (x *examination) runtime(ctx context.Context) {
 	x.say(area, LevelOK, "ONNX Runtime", "", "%s at %s", version, library)
 	wanted := x.cfg.Classify.Provider
 	if wanted == "" || wanted == gpu.ProviderAuto {
-		x.say(area, LevelOK, "provider", "", "auto takes %s here", auto)
+		x.say(area, LevelOK, "provider", "", "auto selects %s", auto)
 		return
 	}
 	for _, p := range Probes(ctx, x.opts).Providers {
@@ -165,7 +165,7 @@ func (x *examination) runtime(ctx context.Context) {
 			x.say(area, LevelOK, "provider", "", "%s works", wanted)
 			return
 		}
-		x.say(area, LevelProblem, "classify.provider", "see docs/gpu.md, or set it to auto, which takes "+auto,
+		x.say(area, LevelProblem, "classify.provider", "see docs/gpu.md, or set it to auto, which selects "+auto,
 			"%s is not available: %s", wanted, p.Detail)
 		return
 	}
@@ -178,11 +178,11 @@ func (x *examination) models(ctx context.Context) {
 	found := probeModels(ctx, x.cfg, x.opts)
 	for _, p := range found[1:] {
 		x.say("models", LevelProblem, p.Name,
-			"name another model under classify.tasks, or mend this one; what needs it is unknown until then", "%v", p.Err)
+			"configure another model under classify.tasks, or fix this one; until then its signals are unknown", "%v", p.Err)
 	}
 	switch p := &found[0]; {
 	case p.Err != nil:
-		x.say("models", LevelProblem, "bundles", "`signalbox models list` says what is there, `signalbox models pull` fetches",
+		x.say("models", LevelProblem, "bundles", "`signalbox models list` shows the available models, `signalbox models pull` downloads one",
 			"%v", p.Err)
 	case len(found) == 1:
 		x.say("models", LevelOK, "bundles", "", "%s", p.Detail)
@@ -194,8 +194,8 @@ func (x *examination) refusals() {
 	for _, r := range x.cfg.Program.Routes() {
 		lacking := r.Kinds &^ x.cfg.Catalog.Signals
 		if closed := r.Verb == rules.Block && r.OnUnknown == rules.Match || r.OnUnknown == rules.Error; lacking != 0 && closed {
-			x.say("models", LevelProblem, "route "+r.Name, "name a model for it under classify.tasks",
-				"it answers every request with 503: no model computes a signal that it reads")
+			x.say("models", LevelProblem, "route "+r.Name, "configure a model for it under classify.tasks",
+				"it returns 503 for every request: no model computes a signal that it reads")
 		}
 	}
 }
@@ -217,10 +217,10 @@ func (x *examination) ports(ctx context.Context) {
 		}
 		if runs(ctx, l.scheme, l.addr) {
 			x.runs = true
-			x.say("ports", LevelOK, l.path, "", "a signalbox runs on %s", l.addr)
+			x.say("ports", LevelOK, l.path, "", "signalbox is running on %s", l.addr)
 			continue
 		}
-		x.say("ports", LevelProblem, l.path, "end what listens there, or choose another address", "%v", err)
+		x.say("ports", LevelProblem, l.path, "stop the process that listens there, or choose another address", "%v", err)
 	}
 }
 
@@ -278,12 +278,12 @@ func (x *examination) endpoint(ctx context.Context, m *backend.ModelOptions, e *
 	const area = "endpoints"
 	subject := m.Name + "/" + e.Name
 	if e.Resolve != "" && e.Resolve != pool.ResolveOff {
-		x.say(area, LevelOK, subject, "", "behind the name %s: `check --online` and /readyz tell of its servers", e.URL)
+		x.say(area, LevelOK, subject, "", "resolved from %s: `check --online` and /readyz report on its servers", e.URL)
 		return
 	}
 	client, err := e.Client(probeTimeout)
 	if err != nil {
-		x.say(area, LevelProblem, subject, "correct the files that tls names", "%v", err)
+		x.say(area, LevelProblem, subject, "correct the files listed under tls", "%v", err)
 		return
 	}
 	defer client.CloseIdleConnections()
@@ -317,21 +317,21 @@ func (x *examination) problems(subject string) (n int) {
 
 // unseen says why a server could not be asked.
 func (x *examination) unseen(subject string, e *pool.EndpointOptions, err error) {
-	do := "see whether it runs and can be reached from here"
+	do := "check that the server is running and reachable from this machine"
 	switch {
 	case errors.Is(err, modelserver.ErrKey) && e.ForwardAuth:
-		x.say("endpoints", LevelOK, subject, "", "%s wants the key of a caller, who sends it (forward_auth)", e.URL)
+		x.say("endpoints", LevelOK, subject, "", "%s requires the API key of the caller (forward_auth)", e.URL)
 		return
 	case errors.Is(err, modelserver.ErrKey) && e.APIKey == "":
-		do = "set api_key: \"${NAME}\" in the configuration, and the variable"
+		do = "set api_key: \"${NAME}\" in the configuration, and set the variable"
 	case errors.Is(err, modelserver.ErrKey):
-		do = "set the variable or the file that api_key names to the key of this server"
+		do = "set the variable or file that api_key references to the key of this server"
 	case errors.Is(err, modelserver.ErrNotReady):
-		do = "wait until it has loaded its model, else read its log"
+		do = "wait until it has loaded its model; if it does not, see its log"
 	case errors.Is(err, modelserver.ErrOtherScheme):
 		do = "correct the scheme of url: http:// or https://"
 	case errors.Is(err, modelserver.ErrNoModels):
-		do = "url must be the base of an OpenAI-compatible API, mostly http://HOST:PORT/v1"
+		do = "url must be the base URL of an OpenAI-compatible API, usually http://HOST:PORT/v1"
 	}
 	x.say("endpoints", LevelProblem, subject, do, "%v", err)
 }
@@ -345,7 +345,7 @@ func (x *examination) compare(m *backend.ModelOptions, e *pool.EndpointOptions, 
 			level = LevelWarning
 		}
 		x.say(area, level, subject, fmt.Sprintf("set url to %s", s.Base),
-			"its API is at %s, requests go to %s/chat/completions", s.Base, base)
+			"its API is at %s, but requests would go to %s/chat/completions", s.Base, base)
 	}
 	served := cmp.Or(m.ServedAs, m.Name)
 	if at := s.Find(served); at < 0 {
@@ -353,21 +353,21 @@ func (x *examination) compare(m *backend.ModelOptions, e *pool.EndpointOptions, 
 		if len(s.Models) == 1 {
 			do = fmt.Sprintf("set served_as to %q", s.Models[0].ID)
 		}
-		x.say(area, LevelProblem, subject, do, "it serves %s, and not %q", s.Names(), served)
+		x.say(area, LevelProblem, subject, do, "it serves %s, not %q", s.Names(), served)
 	} else if window := s.Models[at].Window; window > 0 && m.ContextWindow > window {
 		x.say(area, LevelProblem, subject,
 			fmt.Sprintf("set context_window to %d, or start the server with a longer one", window),
-			"context_window is %d, the server refuses prompts over %d", m.ContextWindow, window)
+			"context_window is %d, but the server rejects prompts longer than %d", m.ContextWindow, window)
 	} else if window > 0 && m.ContextWindow > 0 && m.ContextWindow < window {
-		x.say(area, LevelWarning, subject, fmt.Sprintf("set context_window to %d, unless that is meant", window),
-			"context_window is %d, the server takes %d: longer prompts are refused here", m.ContextWindow, window)
+		x.say(area, LevelWarning, subject, fmt.Sprintf("set context_window to %d, unless this is intended", window),
+			"context_window is %d, but the server accepts %d: signalbox rejects longer prompts", m.ContextWindow, window)
 	}
 	if s.Asleep {
-		x.say(area, LevelProblem, subject, "wake it up: POST /wake_up, or /resume for one that is paused",
-			"the server sleeps or is paused, and answers nothing")
+		x.say(area, LevelProblem, subject, "wake it up: POST /wake_up, or /resume if it is paused",
+			"the server is asleep or paused and does not respond")
 	}
 	if s.Kind == modelserver.Signalbox {
-		x.say(area, LevelProblem, subject, "name the model server behind it", "this is a signalbox, not a model server")
+		x.say(area, LevelProblem, subject, "set url to the model server behind it", "this is a signalbox, not a model server")
 	}
 }
 
@@ -375,7 +375,7 @@ func (x *examination) compare(m *backend.ModelOptions, e *pool.EndpointOptions, 
 func (x *examination) remotes(ctx context.Context) {
 	for _, p := range probeRemotes(ctx, x.cfg) {
 		if p.Err != nil {
-			x.say("models", LevelProblem, p.Name, "see whether it runs and has the model; its signals are unknown until then", "%v", p.Err)
+			x.say("models", LevelProblem, p.Name, "check that the server is running and serves the model; until then its signals are unknown", "%v", p.Err)
 			continue
 		}
 		x.say("models", LevelOK, p.Name, "", "%s", p.Detail)
@@ -396,7 +396,7 @@ func (x *examination) redis(ctx context.Context) {
 	defer cancel()
 	c, err := redis.Examine(ctx, redis.Options{URL: o.URL, Prefix: o.Prefix})
 	if err != nil {
-		x.say(area, LevelProblem, subject, "see whether it runs, can be reached from here, and takes this user and password", "%v", err)
+		x.say(area, LevelProblem, subject, "check that it is running, reachable from this machine, and accepts this user and password", "%v", err)
 		return
 	}
 	x.ahead["Redis"] = c.Clock
@@ -406,33 +406,33 @@ func (x *examination) redis(ctx context.Context) {
 		x.say(area, level, subject, do, format, args...)
 	}
 	if c.Silent != nil {
-		worse(LevelWarning, "let the user ask: ACL SETUSER NAME +info",
-			"it answers in %s, and does not tell its version, memory and role: %v", c.Took.Round(time.Microsecond), c.Silent)
+		worse(LevelWarning, "permit the command: ACL SETUSER NAME +info",
+			"it responds in %s, but does not report its version, memory and role: %v", c.Took.Round(time.Microsecond), c.Silent)
 	}
 	if c.Old() {
-		worse(LevelProblem, "run Redis 7 or newer", "version %s refuses the scripts", c.Version)
+		worse(LevelProblem, "run Redis 7 or newer", "version %s does not support the scripts", c.Version)
 	}
 	if c.Replica {
-		worse(LevelProblem, "name the primary", "it is a replica, which takes no writes")
+		worse(LevelProblem, "use the primary", "it is a replica, which does not accept writes")
 	}
 	if c.Policy != "" && c.Policy != "noeviction" {
 		worse(LevelWarning, "CONFIG SET maxmemory-policy noeviction", "it may evict contexts: maxmemory-policy is %s", c.Policy)
 	}
 	if x.cfg.Auth.Virtual.Redis && c.Persists != redis.PersistsYes {
-		text := "it does not write to disk: virtual keys, and what of budgets is used, are gone when it restarts"
+		text := "it does not persist to disk: virtual keys and the spending of budgets are lost when it restarts"
 		if c.Persists == redis.PersistsUntold {
-			text = "it does not say whether it writes to disk (CONFIG is forbidden): virtual keys last as long as its data"
+			text = "whether it persists to disk is not known (CONFIG is not permitted): without it, virtual keys are lost when it restarts"
 		}
 		worse(LevelWarning, "set appendonly yes, here and in redis.conf", "%s", text)
 	}
 	if c.MaxMemory > 0 && c.Used > c.MaxMemory/10*9 {
-		worse(LevelWarning, "give it more memory, or keep less", "%d of %d MiB are used", c.Used>>20, c.MaxMemory>>20)
+		worse(LevelWarning, "give it more memory, or store less", "%d of %d MiB are used", c.Used>>20, c.MaxMemory>>20)
 	}
 	if budget := time.Duration(o.MetaTimeout); budget > 0 && c.Took > budget/2 {
-		worse(LevelWarning, "put it nearer, or raise memory.redis.meta_timeout", "a question takes %s of the %s that a request waits", c.Took.Round(time.Microsecond), budget)
+		worse(LevelWarning, "move it closer, or raise memory.redis.meta_timeout", "a query takes %s, and requests wait at most %s", c.Took.Round(time.Microsecond), budget)
 	}
 	if sound {
-		x.say(area, LevelOK, subject, "", "Redis %s, %s, answers in %s", c.Version, c.Policy, c.Took.Round(time.Microsecond))
+		x.say(area, LevelOK, subject, "", "Redis %s, %s, responds in %s", c.Version, c.Policy, c.Took.Round(time.Microsecond))
 	}
 }
 
@@ -471,14 +471,14 @@ func (x *examination) files(valid bool) { //nolint:revive // whether there is a 
 	case n == 0:
 	case valid && limit > 0 && uint64(limit)*filesOfARequest+otherFiles > n:
 		x.say("files", LevelProblem, "limits.max_connections",
-			fmt.Sprintf("raise the limit (ulimit -n %d; systemd: LimitNOFILE), or lower max_connections to %d",
+			fmt.Sprintf("raise the limit of open files (ulimit -n %d; systemd: LimitNOFILE), or lower max_connections to %d",
 				uint64(limit)*filesOfARequest+otherFiles, defaultConnections(n)),
-			"%d connections need more than the %d open files that are allowed", limit, n)
+			"%d connections need more files than the limit of %d", limit, n)
 	case n < few:
 		x.say("files", LevelWarning, "open files", "raise the limit: ulimit -n 65536; systemd: LimitNOFILE",
-			"%d open files are allowed, which is enough for %d clients at a time", n, defaultConnections(n))
+			"the limit is %d, which is enough for %d concurrent clients", n, defaultConnections(n))
 	default:
-		x.say("files", LevelOK, "open files", "", "%d are allowed, enough for %d clients at a time", n, defaultConnections(n))
+		x.say("files", LevelOK, "open files", "", "the limit is %d, enough for %d concurrent clients", n, defaultConnections(n))
 	}
 	if !valid {
 		return
@@ -490,8 +490,8 @@ func (x *examination) files(valid bool) { //nolint:revive // whether there is a 
 	x.replaceable("auth.virtual.file", x.cfg.Auth.Virtual.File, false)
 	if host, _, err := net.SplitHostPort(x.cfg.Server.AdminListen); err == nil && !option.Loopback(host) && x.cfg.Server.AdminToken == "" {
 		x.say("configuration", LevelWarning, "server.admin_token", "set it, or listen on a loopback address",
-			"the admin listener is open to other machines without a token: "+
-				"reload, profiles and the console's data are refused")
+			"the admin listener is reachable from other machines and has no token: "+
+				"reload, profiles and console data are refused")
 	}
 }
 
@@ -510,7 +510,7 @@ func (x *examination) decisions(file string) {
 		_ = os.Remove(file)
 	}
 	if !taken {
-		x.say("files", LevelOK, "telemetry.decisions.file", "", "%s can be written", file)
+		x.say("files", LevelOK, "telemetry.decisions.file", "", "%s is writable", file)
 	}
 }
 
@@ -520,7 +520,7 @@ func (x *examination) taken(subject, file string, lock *os.File) bool {
 	if x.runs || !errors.Is(disk.Try(lock), disk.ErrHeld) {
 		return false
 	}
-	x.say("files", LevelWarning, subject, "give each process a file of its own", "another process writes %s", file)
+	x.say("files", LevelWarning, subject, "use a separate file for each process", "another process is writing %s", file)
 	return true
 }
 
@@ -547,14 +547,14 @@ func (x *examination) replaceable(subject, file string, alone bool) { //nolint:r
 			return
 		}
 	}
-	x.say("files", LevelOK, subject, "", "%s can be written", file)
+	x.say("files", LevelOK, subject, "", "%s is writable", file)
 }
 
 // letWrite says what to do about a file that cannot be written.
 func letWrite(file string) string {
-	todo := "let the user of the process write there"
+	todo := "permit the user of the process to write there"
 	if _, err := os.Stat(filepath.Dir(file)); errors.Is(err, os.ErrNotExist) {
-		todo = "make the folder " + filepath.Dir(file) + " and " + todo
+		todo = "create the folder " + filepath.Dir(file) + " and " + todo
 	}
 	return todo
 }

@@ -80,12 +80,12 @@ default: {models: [served, other]}
 		"problem ports server.listen: listen on " + taken.Addr().String(),
 		"problem endpoints served/refused: the key was refused",
 		`-> set api_key: "${NAME}" in the configuration`,
-		"problem endpoints served/short: its API is at " + server.URL + "/v1, requests go to " + server.URL + "/chat/completions -> set url to",
-		"problem endpoints served/short: context_window is 8192, the server refuses prompts over 4096 -> set context_window to 4096",
-		"problem endpoints served/short: the server sleeps or is paused, and answers nothing -> wake it up",
+		"problem endpoints served/short: its API is at " + server.URL + "/v1, but requests would go to " + server.URL + "/chat/completions -> set url to",
+		"problem endpoints served/short: context_window is 8192, but the server rejects prompts longer than 4096 -> set context_window to 4096",
+		"problem endpoints served/short: the server is asleep or paused and does not respond -> wake it up",
 		"problem endpoints other/a: the key was refused",
-		"-> set the variable or the file that api_key names",
-		`problem endpoints other/b: it serves served, and not "other" -> set served_as to "served"`,
+		"-> set the variable or file that api_key references",
+		`problem endpoints other/b: it serves served, not "other" -> set served_as to "served"`,
 		"warning redis memory.redis: it may evict contexts: maxmemory-policy is allkeys-lru -> CONFIG SET maxmemory-policy noeviction",
 		"ok clock this machine",
 	} {
@@ -187,59 +187,59 @@ func TestTheDoctorFindsEachFault(t *testing.T) {
 		"a mistake in the file": {"modls: []\n", "problem configuration signalbox.yaml:1:1", "correct this line of the file"},
 		"a model that is not there": {
 			at(sound) + "classify: {models_dir: /none, tasks: [{name: domain, model: acme/topics}]}\n",
-			"problem configuration signalbox.yaml:3:61 classify.tasks[0].model: there is no folder /none/acme--topics: " +
-				"`signalbox models pull acme/topics`",
-			"mend the folder of the model",
+			"problem configuration signalbox.yaml:3:61 classify.tasks[0].model: folder /none/acme--topics does not exist: " +
+				"download the model with `signalbox models pull acme/topics`",
+			"fix the folder of the model",
 		},
 		"no library":              {at(sound), "problem runtime ONNX Runtime: ", "make onnxruntime"},
-		"nobody at an endpoint":   {at("http://127.0.0.1:1"), "problem endpoints m/a: nothing answers", "see whether it runs"},
+		"nobody at an endpoint":   {at("http://127.0.0.1:1"), "problem endpoints m/a: no response", "check that the server is running"},
 		"a server that loads":     {at(loading), "problem endpoints m/a: ", "wait until it has loaded"},
 		"a page":                  {at(page), "problem endpoints m/a: ", "http://HOST:PORT/v1"},
-		"another signalbox":       {at(aside.url), "problem endpoints m/a: ", "name the model server behind it"},
+		"another signalbox":       {at(aside.url), "problem endpoints m/a: ", "set url to the model server behind it"},
 		"a window that is longer": {at(sound, "context_window: 9000,"), "problem endpoints m/a: context_window is 9000", "set context_window to 4096"},
 		"a shorter one":           {at(sound, "context_window: 90,"), "warning endpoints m/a: context_window is 90", "set context_window to 4096"},
-		"another name":            {at(sound, "served_as: n,"), `problem endpoints m/a: it serves m, and not "n"`, `set served_as to "m"`},
+		"another name":            {at(sound, "served_as: n,"), `problem endpoints m/a: it serves m, not "n"`, `set served_as to "m"`},
 		"a clock that is wrong":   {at(late), "warning clock this machine: its clock is 1h0m0s ahead of", "synchronise"},
-		"no redis":                {at(sound) + "memory: {redis: {url: 'redis://127.0.0.1:1'}}\n", "problem redis memory.redis: ", "see whether it runs"},
+		"no redis":                {at(sound) + "memory: {redis: {url: 'redis://127.0.0.1:1'}}\n", "problem redis memory.redis: ", "check that it is running"},
 		"an old redis":            {at(sound) + "memory: {redis: {url: '" + older(t, server) + "'}}\n", "problem redis memory.redis: version 6", "run Redis 7 or newer"},
-		"a replica":               {at(sound) + "memory: {redis: {url: '" + replica.URL() + "'}}\n", "problem redis memory.redis: it is a replica", "name the primary"},
+		"a replica":               {at(sound) + "memory: {redis: {url: '" + replica.URL() + "'}}\n", "problem redis memory.redis: it is a replica", "use the primary"},
 		"a full redis":            {at(sound) + "memory: {redis: {url: '" + full.URL() + "'}}\n", "warning redis memory.redis: ", "give it more memory"},
 		"a redis that keeps nothing": {
-			at(sound) + keys(forgets.URL()), "warning redis memory.redis: it does not write to disk", "set appendonly yes",
+			at(sound) + keys(forgets.URL()), "warning redis memory.redis: it does not persist to disk", "set appendonly yes",
 		},
 		"one that does not tell": {
-			at(sound) + keys(guarded.URL()), "warning redis memory.redis: it does not say whether it writes to disk",
+			at(sound) + keys(guarded.URL()), "warning redis memory.redis: whether it persists to disk is not known",
 			"set appendonly yes",
 		},
 		"one that keeps its keys": {at(sound) + keys(server.URL()), "ok redis memory.redis: ", ""},
 		"one that saves":          {at(sound) + keys(saves.URL()), "ok redis memory.redis: ", ""},
 		"one that is silent": {
-			at(sound) + "memory: {redis: {url: '" + silent.URL() + "'}}\n", "warning redis memory.redis: it answers in ", "+info",
+			at(sound) + "memory: {redis: {url: '" + silent.URL() + "'}}\n", "warning redis memory.redis: it responds in ", "+info",
 		},
 		"the other scheme": {
 			at(strings.Replace(sound, "http:", "https:", 1)), "problem endpoints m/a: the address has the wrong scheme",
 			"correct the scheme",
 		},
-		"a log nobody can write": {at(sound) + "telemetry: {decisions: {file: /proc/none/x}}\n", "problem files telemetry.decisions.file: ", "let the user of the process write there"},
-		"a log in no folder":     {at(sound) + "telemetry: {decisions: {file: none/x}}\n", "problem files telemetry.decisions.file: ", "make the folder "},
+		"a log nobody can write": {at(sound) + "telemetry: {decisions: {file: /proc/none/x}}\n", "problem files telemetry.decisions.file: ", "permit the user of the process to write there"},
+		"a log in no folder":     {at(sound) + "telemetry: {decisions: {file: none/x}}\n", "problem files telemetry.decisions.file: ", "create the folder "},
 		"outcomes in no folder": {
-			at(sound) + "outcomes: {learn: feedback, path: none/x}\n", "problem files outcomes.path: ", "make the folder ",
+			at(sound) + "outcomes: {learn: feedback, path: none/x}\n", "problem files outcomes.path: ", "create the folder ",
 		},
 		"outcomes in a folder's place": {
 			at(sound) + "outcomes: {learn: feedback, path: " + t.TempDir() + "}\n", "problem files outcomes.path: ", "",
 		},
 		"outcomes of another": {
 			at(sound) + "outcomes: {learn: feedback, path: " + strings.TrimSuffix(held(t, "x.lock"), ".lock") + "}\n",
-			"warning files outcomes.path: another process writes ", "give each process a file of its own",
+			"warning files outcomes.path: another process is writing ", "use a separate file for each process",
 		},
 		"a log of another": {
 			at(sound) + "telemetry: {decisions: {file: " + held(t, "x") + "}}\n",
-			"warning files telemetry.decisions.file: another process writes ", "give each process a file of its own",
+			"warning files telemetry.decisions.file: another process is writing ", "use a separate file for each process",
 		},
 		"outcomes of its own": {at(sound) + "outcomes: {learn: feedback, path: x}\n", "ok files outcomes.path: ", ""},
 		"keys nobody can write": {
 			at(sound) + "auth: {mode: keys, virtual: {file: /proc/x}}\n", "problem files auth.virtual.file: ",
-			"let the user of the process write there",
+			"permit the user of the process to write there",
 		},
 		"one other clock":        {at(sound), "ok clock this machine: its clock agrees with that of another", ""},
 		"an open admin listener": {"server: {admin_listen: '0.0.0.0:0'}\n" + at(sound), "warning configuration server.admin_token: ", "set it, or listen on a loopback"},
@@ -321,7 +321,7 @@ func TestAProbeOfAnEndpointLooksForItsModel(t *testing.T) {
 	}
 	for served, want := range map[string]string{
 		"": "", "tagged": "", "flash": "", "models/flash": "",
-		"n": `it serves m, tagged:latest, models/flash, and not "n": correct served_as`,
+		"n": `it serves m, tagged:latest, models/flash, not "n": correct served_as`,
 	} {
 		m := &backend.ModelOptions{Name: "m", ServedAs: served}
 		detail, err := probeEndpoint(t.Context(), m, &pool.EndpointOptions{Name: "a", URL: server.URL()})
@@ -345,7 +345,7 @@ func TestTheDoctorKnowsARunningSignalboxByTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := said(Examine(t.Context(), file, Options{Env: os.LookupEnv, Log: io.Discard}))
-	if want := "ok ports server.listen: a signalbox runs on " + at; !strings.Contains(got, want) {
+	if want := "ok ports server.listen: signalbox is running on " + at; !strings.Contains(got, want) {
 		t.Errorf("want %s in\n%s", want, got)
 	}
 }

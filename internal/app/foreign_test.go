@@ -279,7 +279,7 @@ func TestWithoutTheModelForOtherLanguagesTheDefaultOneGoesOn(t *testing.T) {
 		t.Errorf("degraded: %s", got)
 	}
 	for _, want := range []string{
-		"the model for all languages reads those", otherName,
+		"the multilingual model is used for its languages", otherName,
 		"it is broken",
 	} {
 		if !strings.Contains(log.String(), want) {

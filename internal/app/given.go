@@ -51,7 +51,7 @@ func defineGiven(
 	g *classify.Given, k signal.Kind, t *config.Task, own *signal.OwnClassifier,
 ) (field string, err error) {
 	if len(own.Labels) < 2 {
-		return "classifier", fmt.Errorf("%q has to name its labels (http.labels)", own.Name)
+		return "classifier", fmt.Errorf("%q must list its labels (http.labels)", own.Name)
 	}
 	if k == signal.Domain || k == signal.Complexity {
 		return labelsGiven(g, k, t, own)
@@ -63,7 +63,7 @@ func defineGiven(
 	}
 	switch {
 	case g.Positive == "":
-		return "positive", fmt.Errorf("name the label of %q that %s looks for: one of %s", own.Name, k, labels)
+		return "positive", fmt.Errorf("set the label of %q that indicates %s: one of %s", own.Name, k, labels)
 	case !slices.Contains(own.Labels, g.Positive):
 		return "positive", fmt.Errorf("%q has no label %q, only %s", own.Name, g.Positive, labels)
 	}

@@ -102,15 +102,15 @@ func TestATaskNamesAClassifierThatCanGiveIt(t *testing.T) {
 		"{name: domain, classifier: topics}":                        "",
 		"{name: injection, classifier: guards}":                     `did you mean "guard"?`,
 		"{name: pii, classifier: guard}":                            "cannot come from a classifier",
-		"{name: jailbreak, classifier: topics}":                     "name the label",
+		"{name: jailbreak, classifier: topics}":                     "set the label",
 		"{name: jailbreak, classifier: topics, positive: d}":        `no label "d"`,
-		"{name: domain, classifier: plain}":                         "has to name its labels",
-		"{name: jailbreak, classifier: plain, positive: x}":         "has to name its labels",
+		"{name: domain, classifier: plain}":                         "must list its labels",
+		"{name: jailbreak, classifier: plain, positive: x}":         "must list its labels",
 		"{name: domain, classifier: topics, positive: a}":           "looks for none",
 		"{name: domain, classifier: topics, threshold: 0.3}":        "has no threshold",
 		"{name: complexity, classifier: topics}":                    "low, medium, high",
-		"{name: jailbreak, classifier: guard, model: embedded}":     "beside it only",
-		"{name: jailbreak, classifier: guard, window: {tokens: 9}}": "beside it only",
+		"{name: jailbreak, classifier: guard, model: embedded}":     "can be combined with it",
+		"{name: jailbreak, classifier: guard, window: {tokens: 9}}": "can be combined with it",
 	} {
 		text := head + "classify:\n  tasks: [" + task + "]\n" + list
 		_, _, err := config.Parse("test.yaml", []byte(text), os.LookupEnv, Catalog)

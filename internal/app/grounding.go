@@ -47,7 +47,7 @@ func placeGrounding(c *config.Classify) (*placement, error) {
 		return nil, err
 	}
 	if p.judging() == nil {
-		return nil, &config.TaskError{Index: at, Field: "model", Err: fmt.Errorf("it neither judges pairs nor marks tokens of answers; it has %s", strings.Join(taskNames(p.bundle), ", "))}
+		return nil, &config.TaskError{Index: at, Field: "model", Err: fmt.Errorf("it has neither a task for pairs nor one for tokens of responses; it has %s", strings.Join(taskNames(p.bundle), ", "))}
 	}
 	return p, nil
 }
@@ -116,12 +116,12 @@ func (g *grounding) close() error {
 func (g *grounding) lacking() string {
 	switch {
 	case g == nil:
-		return "no model judges claims: the guard compares numbers alone"
+		return "no model judges claims: the guard compares only numbers"
 	case g.neural.missing != nil && g.place.remote.URL == "":
-		return "no ONNX Runtime: the guard compares numbers alone"
+		return "no ONNX Runtime: the guard compares only numbers"
 	}
 	if g.broken() {
-		return fmt.Sprintf("bundle %s cannot be used: the guard compares numbers alone", g.place.bundle.Manifest.Name)
+		return fmt.Sprintf("bundle %s cannot be used: the guard compares only numbers", g.place.bundle.Manifest.Name)
 	}
 	return ""
 }
@@ -233,7 +233,7 @@ func inferenceLabels(labels []string) ([3]int, error) {
 		}
 	}
 	if out[0] < 0 || out[1] < 0 && out[2] < 0 {
-		return out, fmt.Errorf("labels %s tell neither entailment from neutral nor from contradiction; set labels", strings.Join(labels, ", "))
+		return out, fmt.Errorf("labels %s do not distinguish entailment, neutral and contradiction; set labels", strings.Join(labels, ", "))
 	}
 	return out, nil
 }

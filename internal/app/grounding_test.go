@@ -152,7 +152,7 @@ func TestWithoutAModelTheGuardComparesNumbers(t *testing.T) {
 	w := httptest.NewRecorder()
 	a.proxy.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil))
 	var ready struct{ Degraded []string }
-	if err := json.Unmarshal(w.Body.Bytes(), &ready); err != nil || !slices.ContainsFunc(ready.Degraded, func(s string) bool { return strings.Contains(s, "numbers alone") }) {
+	if err := json.Unmarshal(w.Body.Bytes(), &ready); err != nil || !slices.ContainsFunc(ready.Degraded, func(s string) bool { return strings.Contains(s, "only numbers") }) {
 		t.Errorf("readyz %s, %v", w.Body, err)
 	}
 	evaluate := a.groundingEvaluator()

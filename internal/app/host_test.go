@@ -445,7 +445,7 @@ func TestARemoteModelIsChecked(t *testing.T) {
 		"{name: domain, remote: {url: 'http://triton:8000'}}":                                 "tasks[0].remote.model",
 		"{name: domain, remote: {url: 'http://triton:8000', model: m, timeout: -1s}}":         "tasks[0].remote.timeout",
 		"{name: domain, remote: {url: 'http://triton:8000', model: m, kind: x}}":              "tasks[0].remote",
-		"{name: pii, model: patterns, remote: {url: 'http://triton:8000', model: m}}":         "patterns are no model",
+		"{name: pii, model: patterns, remote: {url: 'http://triton:8000', model: m}}":         "patterns cannot run on a server",
 		"{name: domain, remote: {url: 'http://triton:8000', model: m, api_key: '${NO KEY}'}}": "api_key",
 	} {
 		if _, err := load(t, taskLines(t.TempDir(), task)); err == nil || !strings.Contains(err.Error(), want) {

@@ -391,7 +391,7 @@ func TestModelsThatCannotBeReadAreConfigurationProblems(t *testing.T) {
 			"{name: groundign, model: bert-nli}",
 			`classify.tasks[0].name: no task is called "groundign", did you mean "grounding"?`,
 		},
-		"patterns find only pii":    {"{name: domain, model: patterns}", "classify.tasks[0].model: patterns find pii"},
+		"patterns find only pii":    {"{name: domain, model: patterns}", "classify.tasks[0].model: patterns can only be used for pii"},
 		"a model of another task":   {"{name: pii, model: bert-nli}", "classify.tasks[0].model: "},
 		"two models for one signal": {"{name: pii, model: patterns}, {name: pii, model: patterns}", "classify.tasks[1].name: "},
 	} {

@@ -79,7 +79,7 @@ func (a *App) tellLost(ctx context.Context) {
 		return
 	}
 	if ids := a.keys.Lost(); len(ids) > 0 {
-		a.tel.Log.WarnContext(ctx, "virtual keys name models that the configuration does not have",
+		a.tel.Log.WarnContext(ctx, "virtual keys refer to models that are not configured",
 			slog.Int("keys", len(ids)), slog.String("key_ids", strings.Join(ids[:min(len(ids), maxTold)], " ")))
 	}
 }
@@ -99,7 +99,7 @@ func (a *App) collides(cfg *config.Config) error {
 		return nil
 	}
 	if name := a.keys.Collision(keyNames(cfg)); name != "" {
-		return fmt.Errorf("auth.keys: %q is the name of a virtual key: revoke that one, or choose another name", name)
+		return fmt.Errorf("auth.keys: %q is already the name of a virtual key: revoke it, or choose another name", name)
 	}
 	return nil
 }

@@ -179,7 +179,7 @@ func TestNamesOfKeysDoNotCollide(t *testing.T) {
 		t.Errorf("the path is not that beside the configuration: %v", err)
 	}
 	write("web")
-	if err := s.app.Reload(t.Context()); err == nil || !strings.Contains(err.Error(), `"web" is the name of a virtual key`) {
+	if err := s.app.Reload(t.Context()); err == nil || !strings.Contains(err.Error(), `"web" is already the name of a virtual key`) {
 		t.Errorf("reload: %v", err)
 	}
 	s.wants(t, "with the configuration that is kept", secret, "m", 200, "")
@@ -243,9 +243,9 @@ func TestASlipInTheRoleOfAVirtualKeyIsTold(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"name": "a", "role": "staff", "tenant": "acme"}`:   "",
 		`{"name": "b", "role": "guest", "tenant": "team-b"}`: "",
-		`{"name": "c", "role": "stafff"}`:                    `nothing is said of role "stafff", did you mean "staff"?`,
-		`{"name": "d", "role": "admni", "tenant": "amce"}`: `nothing is said of role "admni", did you mean "admin"?; ` +
-			`nothing is said of tenant "amce", did you mean "acme"?`,
+		`{"name": "c", "role": "stafff"}`:                    `nothing is configured for role "stafff", did you mean "staff"?`,
+		`{"name": "d", "role": "admni", "tenant": "amce"}`: `nothing is configured for role "admni", did you mean "admin"?; ` +
+			`nothing is configured for tenant "amce", did you mean "acme"?`,
 	} {
 		var k struct{ Hint string }
 		got := s.virtual(t, http.MethodPost, "", body)
@@ -315,17 +315,17 @@ func TestReplicasShareVirtualKeys(t *testing.T) {
 		t.Errorf("without Redis a key is revoked: %d %s", got.status, got.body)
 	}
 	eventually(t, "it tells that it is blind to changes", func() bool {
-		return strings.Contains(do(t, http.MethodGet, a.admin+"/readyz", "").body, "virtual keys cannot be read again")
+		return strings.Contains(do(t, http.MethodGet, a.admin+"/readyz", "").body, "virtual keys cannot be reloaded")
 	})
 	late := serve(t, withKeys(t, up, more), flags(t)) // it has never read them
 	late.wants(t, "a replica that knows no keys", steady, "m", 503, "auth_unavailable")
 	late.wants(t, "a replica that knows no keys", "sk-other", "m", 401, "invalid_api_key")
-	if got := do(t, http.MethodGet, late.url+"/readyz", ""); got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "virtual keys were not read yet") {
+	if got := do(t, http.MethodGet, late.url+"/readyz", ""); got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "virtual keys are not loaded yet") {
 		t.Errorf("it is ready: %d %s", got.status, got.body)
 	}
 	for _, path := range []string{"", "/" + kept} {
 		got := late.virtual(t, http.MethodGet, path, "")
-		if got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "so it knows none") {
+		if got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "so no key is known yet") {
 			t.Errorf("it is asked for keys: %d %s", got.status, got.body)
 		}
 	}

@@ -199,7 +199,7 @@ func TestAReloadThatFailsIsToldToOperators(t *testing.T) {
 			t.Fatal(err)
 		}
 		for end := time.Now().Add(testkit.Patience); ; { // the watcher sees it without being told
-			if _, degraded, _ := ready(s.url); strings.Contains(strings.Join(degraded, " "), "configuration has changed") {
+			if _, degraded, _ := ready(s.url); strings.Contains(strings.Join(degraded, " "), "changed configuration is invalid") {
 				break
 			}
 			if time.Now().After(end) {
@@ -274,8 +274,8 @@ func TestTheAdminListenerIsSafe(t *testing.T) {
 	}
 	guarded := serve(t, configure(t, "server: {pprof: true, admin_token: 'file:"+tokenFile+"'}\n"), config.Settings{})
 	for token, want := range map[string]string{
-		"":             "this needs server.admin_token\n",
-		"Bearer wrong": "this needs server.admin_token as bearer token, and what was sent is another\n",
+		"":             "the admin token (server.admin_token) is required\n",
+		"Bearer wrong": "the admin token (server.admin_token) is required: a different token was sent\n",
 	} {
 		a := do(t, http.MethodPost, guarded.admin+"/-/reload", "", "Authorization", token)
 		if a.status != http.StatusForbidden || a.body != want {

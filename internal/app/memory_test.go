@@ -120,7 +120,7 @@ func TestAnOutageOfRedisIsNotOneOfTheProxy(t *testing.T) {
 	if kept.Durable {
 		t.Error("what RAM alone has is called durable")
 	}
-	if got := do(t, http.MethodGet, s.url+"/readyz", ""); got.status != http.StatusOK || !strings.Contains(got.body, "redis cannot be reached") {
+	if got := do(t, http.MethodGet, s.url+"/readyz", ""); got.status != http.StatusOK || !strings.Contains(got.body, "redis is not reachable") {
 		t.Errorf("readyz: %d %s", got.status, got.body)
 	}
 	if got := s.post(t, "/v1/chat/completions", chat("auto", "hello")); got.status != http.StatusOK {
@@ -153,7 +153,7 @@ func TestARedisThatIsNotThereAtStartIsWaitedFor(t *testing.T) {
 	redis := testkit.NewRedis(t)
 	redis.Stop()
 	s := replica(t, redis, patient)
-	if got := do(t, http.MethodGet, s.url+"/readyz", ""); got.status != http.StatusOK || !strings.Contains(got.body, "redis cannot be reached") {
+	if got := do(t, http.MethodGet, s.url+"/readyz", ""); got.status != http.StatusOK || !strings.Contains(got.body, "redis is not reachable") {
 		t.Errorf("readyz: %d %s", got.status, got.body)
 	}
 	s.context(t, `{"content":"kept","durability":"best_effort"}`, http.StatusOK)

@@ -189,9 +189,9 @@ func (p *placement) open(c *config.Classify) error {
 func noFolder(model, dir string, err error) error {
 	switch info, missing := os.Stat(dir); {
 	case errors.Is(missing, fs.ErrNotExist) && strings.Contains(model, "/"):
-		return fmt.Errorf("there is no folder %s: `signalbox models pull %s` fetches it", dir, model)
+		return fmt.Errorf("folder %s does not exist: download the model with `signalbox models pull %s`", dir, model)
 	case errors.Is(missing, fs.ErrNotExist):
-		return fmt.Errorf("there is no folder %s: put the model there, or correct the name or classify.models_dir", dir)
+		return fmt.Errorf("folder %s does not exist: put the model there, or correct the name or classify.models_dir", dir)
 	case missing == nil && !info.IsDir():
 		return fmt.Errorf("%s is not a folder", dir)
 	}

@@ -83,9 +83,9 @@ func openNeural(ctx context.Context, cfg *config.Config, o Options, tel *telemet
 	}
 	n.missing = err
 	tel.Log.WarnContext(ctx,
-		"neural signals are unavailable: every route that needs one takes its on_unknown action,"+
-			" and one that fails closed answers 503; "+
-			"install ONNX Runtime (make onnxruntime) or name its library in classify.library",
+		"neural signals are unavailable: routes that read one take their on_unknown action,"+
+			" and routes that fail closed return 503; "+
+			"install ONNX Runtime (make onnxruntime) or set its path in classify.library",
 		slog.String("cause", err.Error()))
 	return n, nil
 }
@@ -247,9 +247,9 @@ func (n *neural) load(ctx context.Context, p *placement) *loaded {
 	if err != nil {
 		effect := "its signals are unknown"
 		if p.foreign {
-			effect = "the model for all languages reads those that it is for"
+			effect = "the multilingual model is used for its languages"
 		}
-		n.tel.Log.ErrorContext(ctx, "a model cannot be used", slog.String("effect", effect),
+		n.tel.Log.ErrorContext(ctx, "model not usable", slog.String("effect", effect),
 			slog.String("bundle", p.bundle.Manifest.Name), slog.String("cause", err.Error()))
 		return missingEngine(p, err)
 	}

@@ -163,12 +163,12 @@ func probeRedis(ctx context.Context, o redis.Options) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("probe: %w", err)
 	case c.Old():
-		return "", fmt.Errorf("version %s refuses the scripts: run Redis 7 or newer", c.Version)
+		return "", fmt.Errorf("version %s does not support the scripts: run Redis 7 or newer", c.Version)
 	case c.Replica:
-		return "", errors.New("it is a replica, which takes no writes: name the primary")
+		return "", errors.New("it is a replica, which does not accept writes: use the primary")
 	}
-	version := cmp.Or(c.Version, "of an untold version")
-	return fmt.Sprintf("Redis %s, answers in %s", version, c.Took.Round(time.Microsecond)), nil
+	version := cmp.Or(c.Version, "of unknown version")
+	return fmt.Sprintf("Redis %s, responds in %s", version, c.Took.Round(time.Microsecond)), nil
 }
 
 // probeRemotes asks the servers of remote models for them.
@@ -202,7 +202,7 @@ func probeEndpoint(ctx context.Context, m *backend.ModelOptions, e *pool.Endpoin
 	start := time.Now()
 	s, err := modelserver.Ask(ctx, client, e.URL, e.APIKey)
 	if errors.Is(err, modelserver.ErrKey) && e.ForwardAuth {
-		return "wants the key of a caller, who sends it", nil
+		return "requires the API key of the caller (forward_auth)", nil
 	}
 	if err != nil {
 		return "", fmt.Errorf("probe: %w", err)
@@ -214,9 +214,9 @@ func probeEndpoint(ctx context.Context, m *backend.ModelOptions, e *pool.Endpoin
 		return detail, nil
 	}
 	if s.Kind == modelserver.Other { // gateways answer names that they do not list, such as patterns
-		return fmt.Sprintf("%s, but it lists %s, and not %q: see served_as", detail, s.Names(), served), nil
+		return fmt.Sprintf("%s, but it lists %s, not %q: see served_as", detail, s.Names(), served), nil
 	}
-	return "", fmt.Errorf("it serves %s, and not %q: correct served_as", s.Names(), served)
+	return "", fmt.Errorf("it serves %s, not %q: correct served_as", s.Names(), served)
 }
 
 // VersionInfo is what `signalbox version` prints.

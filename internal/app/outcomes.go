@@ -44,11 +44,11 @@ func (a *App) openOutcomes(ctx context.Context, cfg *config.Config) error {
 		a.told = others
 	}
 	if a.outcomes = s; lost > 0 {
-		a.tel.Log.WarnContext(ctx, "outcomes could not be read and are lost", slog.Int("lines", lost))
+		a.tel.Log.WarnContext(ctx, "some outcomes could not be read and are discarded", slog.Int("lines", lost))
 	}
 	if s.Contested() {
-		a.tel.Log.WarnContext(ctx, "another process writes this file of outcomes: until that one ends, what is learnt "+
-			"here is kept in memory alone, give each a file of its own", slog.String("file", o.Path))
+		a.tel.Log.WarnContext(ctx, "another process writes this outcomes file: until it ends, new outcomes are kept "+
+			"only in memory; use a separate file for each process", slog.String("file", o.Path))
 	}
 	return nil
 }

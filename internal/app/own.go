@@ -64,7 +64,7 @@ func readInfo(c *config.Classify, o *config.OwnClassifier) (*head.Info, error) {
 	}
 	data, err := os.ReadFile(filepath.Join(dir, head.InfoFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no trained classifier in %s, and no adapter %s.onnx: train one with "+
+		return nil, fmt.Errorf("found neither a trained classifier in %s nor an adapter %s.onnx: train one with "+
 			"`signalbox fit --name %s --data ROWS.jsonl --out %s`", dir, dir, o.Name, c.ModelsDir)
 	}
 	if err != nil {
@@ -158,7 +158,7 @@ func trainedHere(c *config.Classify, o *config.OwnClassifier, placed []placement
 	case embedding == "": // no model: the classifier is unknown, and rules warn of it
 		return false, false, nil
 	case info.Embedding != embedding:
-		return false, false, errors.New("it was trained on another embedding than classify.tasks name now: " +
+		return false, false, errors.New("it was trained on a different embedding than the one in classify.tasks: " +
 			"train it again with `signalbox fit`")
 	}
 	return true, false, nil

@@ -95,7 +95,7 @@ func TestATrainedClassifierRoutesAndIsTakenUpWhenItIsTrainedAgain(t *testing.T) 
 		t.Fatal(err)
 	}
 	if _, _, err := config.Load(file, os.LookupEnv, Catalog); err == nil ||
-		!strings.Contains(err.Error(), "classify.classifiers[0].model: there is no trained classifier") ||
+		!strings.Contains(err.Error(), "classify.classifiers[0].model: found neither a trained classifier") ||
 		!strings.Contains(err.Error(), "signalbox fit --name team") {
 		t.Errorf("a classifier that is not trained: %v", err)
 	}
@@ -246,7 +246,7 @@ func TestAClassifierOfAnotherEmbeddingIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err := config.Parse(filepath.Join(dir, "c.yaml"), fmt.Appendf(nil, ownConfig, dir), os.LookupEnv, Catalog)
-	if err == nil || !strings.Contains(err.Error(), "trained on another embedding") {
+	if err == nil || !strings.Contains(err.Error(), "trained on a different embedding") {
 		t.Errorf("%v", err)
 	}
 }

@@ -42,7 +42,7 @@ func (a *App) reload(ctx context.Context) error {
 	}
 	a.noteFiles(files(old))
 	if err := a.renew(old); err != nil { // also where the configuration cannot be read: certificates run out
-		a.tel.Log.WarnContext(ctx, "certificates kept", slog.String("cause", err.Error()))
+		a.tel.Log.WarnContext(ctx, "certificates unchanged", slog.String("cause", err.Error()))
 	}
 	cfg, warnings, err := config.Load(old.File, a.opts.Env, Catalog)
 	if more := named(err); len(more) > 0 {
@@ -50,7 +50,7 @@ func (a *App) reload(ctx context.Context) error {
 		cfg, warnings, err = config.Load(old.File, a.opts.Env, Catalog)
 	}
 	if err != nil {
-		a.tel.Log.ErrorContext(ctx, "configuration kept: the new file is not valid", slog.String("problems", err.Error()))
+		a.tel.Log.ErrorContext(ctx, "configuration unchanged: the new file is not valid", slog.String("problems", err.Error()))
 		return err
 	}
 	for _, w := range warnings {
@@ -59,16 +59,16 @@ func (a *App) reload(ctx context.Context) error {
 	cfg.Override(a.opts.Settings)
 	pending := old.RestartNeeded(cfg)
 	for _, name := range pending {
-		a.tel.Log.WarnContext(ctx, "restart needed for a changed setting", slog.String("setting", name))
+		a.tel.Log.WarnContext(ctx, "a changed setting requires a restart", slog.String("setting", name))
 	}
 	cfg.KeepRestartOnly(old)
 	next, err := readPair(&cfg.Server.TLS)
 	if err != nil { // changed since it was checked
-		a.tel.Log.ErrorContext(ctx, "configuration kept", slog.String("cause", err.Error()))
+		a.tel.Log.ErrorContext(ctx, "configuration unchanged", slog.String("cause", err.Error()))
 		return err
 	}
 	if err := a.use(ctx, cfg); err != nil {
-		a.tel.Log.ErrorContext(ctx, "configuration kept", slog.String("cause", err.Error()))
+		a.tel.Log.ErrorContext(ctx, "configuration unchanged", slog.String("cause", err.Error()))
 		return err
 	}
 	a.pending.Store(pending)

@@ -106,11 +106,11 @@ func (a *App) mend(ctx context.Context) error {
 		}
 		found, err := a.rebuild(ctx)
 		if err != nil {
-			a.tel.Log.ErrorContext(ctx, "a model is back, but cannot be put into use", slog.String("cause", err.Error()))
+			a.tel.Log.ErrorContext(ctx, "a model is available again, but cannot be loaded", slog.String("cause", err.Error()))
 		}
 		pause = min(2*pause, max(first, mendLast))
 		if found && err == nil {
-			a.tel.Log.InfoContext(ctx, "models that were missing are back")
+			a.tel.Log.InfoContext(ctx, "missing models are available again")
 			pause = first
 		}
 	}

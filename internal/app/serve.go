@@ -112,7 +112,7 @@ func (a *App) places(ctx context.Context) int {
 	}
 	if files > 0 && uint64(limit)*filesOfARequest+otherFiles > files {
 		a.tel.Log.WarnContext(ctx,
-			"limits.max_connections is more than the process may have files for",
+			"limits.max_connections exceeds the limit of open files",
 			slog.Int("max_connections", limit), slog.Uint64("open_files", files),
 			slog.Int("enough_for", defaultConnections(files)))
 	}
@@ -154,7 +154,7 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 // anotherAddress says how to listen at another address, where another program listens at this one.
 func anotherAddress(err error, key, flag string) error {
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("%w: end what listens there, or choose another address with %s or %s", err, key, flag)
+		return fmt.Errorf("%w: stop the process that listens there, or choose another address with %s or %s", err, key, flag)
 	}
 	return err
 }
@@ -188,7 +188,7 @@ func (a *App) drain(ctx context.Context, cut func(), servers ...*http.Server) er
 			continue
 		}
 		if s == servers[0] {
-			a.tel.Log.ErrorContext(ctx, "requests are cut: they take longer than server.drain_timeout",
+			a.tel.Log.ErrorContext(ctx, "closing requests that take longer than server.drain_timeout",
 				slog.Int64("requests", a.proxy.Serving()), slog.String("cause", err.Error()))
 		}
 		cut()
@@ -206,12 +206,12 @@ func (a *App) drain(ctx context.Context, cut func(), servers ...*http.Server) er
 }
 
 // ErrCut reports that requests of clients were cut when the process stopped. The log has said so.
-var ErrCut = errors.New("requests were cut")
+var ErrCut = errors.New("requests were closed")
 
 // lastWords is how long clients whose requests are cut have to take the error that says so.
 const lastWords = time.Second
 
-var errNoFile = errors.New("this configuration did not come from a file, so there is nothing to read again")
+var errNoFile = errors.New("the configuration was not read from a file and cannot be reloaded")
 
 // settle is how long files must be quiet before they are read: editors write in several steps. poll
 // is how often they are looked at where no event tells of changes, as on some network file systems,

@@ -43,7 +43,7 @@ func (k *kubernetes) variable(name string) string {
 }
 
 // errNoCluster says that the process does not run in a cluster.
-var errNoCluster = errors.New("resolve: endpointslice needs a Pod with a service account: " +
+var errNoCluster = errors.New("resolve: endpointslice requires a Pod with a service account: " +
 	"KUBERNETES_SERVICE_HOST is not set")
 
 // maxSlices bounds the answer of the API server: some 20,000 endpoints.
@@ -94,7 +94,7 @@ func (k *kubernetes) find(ctx context.Context, host, port string) (out []found, 
 	for _, s := range slices {
 		number := s.port(port)
 		if number == 0 {
-			return nil, fmt.Errorf("%s has ports, none of which is %q or called http", host, port)
+			return nil, fmt.Errorf("%s has no port that is %q or named http", host, port)
 		}
 		for _, e := range s.Endpoints {
 			if ready := e.Conditions.Ready; len(e.Addresses) > 0 && (ready == nil || *ready) {
@@ -139,7 +139,7 @@ func (k *kubernetes) list(ctx context.Context, namespace, service string) ([]sli
 	if res.StatusCode != http.StatusOK {
 		var status struct{ Message string }
 		_ = json.NewDecoder(body).Decode(&status)
-		return nil, fmt.Errorf("the API server answers %s: %s", res.Status, status.Message)
+		return nil, fmt.Errorf("the API server returned %s: %s", res.Status, status.Message)
 	}
 	var all struct{ Items []slice }
 	if err := json.NewDecoder(body).Decode(&all); err != nil {

@@ -112,7 +112,7 @@ func TestWhyPodsAreNotFound(t *testing.T) {
 			answer: func(w http.ResponseWriter, _ *http.Request) {
 				_, _ = io.WriteString(w, strings.ReplaceAll(twoSlices, `"http"`, `"grpc"`))
 			},
-			want: "called http",
+			want: "named http",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -25,12 +25,12 @@ func (c *checker) cache(catalog *Catalog) {
 	c.word("cache.mode", o.Mode, recall.CacheModes())
 	c.section("cache", o.Validate())
 	if o.Shared && !c.hasRedis() {
-		c.at("cache.shared", "answers are shared over memory.redis, which has no url")
+		c.at("cache.shared", "sharing responses requires memory.redis.url, which is not set")
 	}
 	modes := c.modesOf("cache")
 	embeds := catalog.Signals.Has(signal.Embedding)
 	if o.Mode == cacheSemantic && !embeds {
-		c.at("cache.mode", "no model provides signal embedding, which semantic needs")
+		c.at("cache.mode", "no model provides the signal embedding, which semantic requires")
 	}
 	if o.Mode == cacheSemantic || slices.Contains(modes, cacheSemantic) {
 		if embeds {
@@ -45,7 +45,7 @@ func (c *checker) cache(catalog *Catalog) {
 		return
 	}
 	if o.Mode == cacheOff && !slices.ContainsFunc(modes, func(m string) bool { return m != cacheOff }) {
-		c.warn("cache", "mode is off and no route turns the cache on, so the section has no effect")
+		c.warn("cache", "mode is off and no route enables the cache, so this section has no effect")
 	}
 }
 

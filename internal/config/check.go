@@ -34,7 +34,7 @@ func (c *checker) check() {
 	c.engineParams()
 	c.section("server", c.cfg.Server.Validate())
 	if c.cfg.Server.Listen == c.cfg.Server.AdminListen {
-		c.at("server.admin_listen", "must differ from server.listen: clients must not reach it")
+		c.at("server.admin_listen", "must differ from server.listen: clients must not be able to reach it")
 	}
 	c.tls()
 	c.section("limits", c.cfg.Limits.Validate(c.cfg.Server.MaxBodyBytes))
@@ -55,7 +55,7 @@ func (c *checker) check() {
 	c.names("models", len(c.cfg.Models), func(i int) string { return c.cfg.Models[i].Name })
 	for i := range c.cfg.Models {
 		if slices.Contains(c.cfg.Server.AutoModels, c.cfg.Models[i].Name) {
-			c.at(fmt.Sprintf("models[%d].name", i), "%q asks for routing (server.auto_models) and cannot name a model", c.cfg.Models[i].Name)
+			c.at(fmt.Sprintf("models[%d].name", i), "%q selects routing (server.auto_models) and cannot be the name of a model", c.cfg.Models[i].Name)
 		}
 	}
 	c.prompts()
@@ -98,14 +98,14 @@ func (c *checker) versions() {
 			if s := c.cfg.Models[i].Endpoints[j].URL; !backend.Versioned(s) {
 				base := strings.TrimSuffix(s, "/")
 				c.warn(fmt.Sprintf("models[%d].endpoints[%d].url", i, j),
-					"requests go to %s/chat/completions; most servers want %s/v1 here", base, base)
+					"requests go to %s/chat/completions; most servers need %s/v1", base, base)
 			}
 		}
 	}
 }
 
 // unpriced is said of budgets that bound nothing.
-const unpriced = "no model has a price, so that nothing is ever spent: set models[].price"
+const unpriced = "no model has a price, so no spending is counted: set models[].price"
 
 // untold warns of budgets that nothing counts in, and of models whose streams are settled in budgets
 // by an estimate, since their servers are never asked how many tokens one took.
@@ -128,7 +128,7 @@ func (c *checker) untold() {
 	for i := range c.cfg.Models {
 		if m := &c.cfg.Models[i]; m.StreamUsage == backend.UsageNever && (bounded && m.Price.Known() || m.Budget.USD > 0) {
 			c.warn(fmt.Sprintf("models[%d].stream_usage", i),
-				"budgets settle streams of this model by an estimate; auto lets its servers tell the tokens")
+				"budgets use an estimate for streams of this model; with auto, its servers report the tokens")
 		}
 	}
 }
@@ -155,10 +155,10 @@ func (c *checker) access() {
 	c.unusedNames()
 	c.slips()
 	if a.Virtual.On() && a.Mode == auth.ModeNone && !c.broken("auth") {
-		c.warn("auth.virtual", "auth.mode none asks nobody for a key, so that virtual keys can be made and change nothing")
+		c.warn("auth.virtual", "with auth.mode none no key is required, so virtual keys have no effect")
 	}
 	if a.Virtual.Redis && !c.hasRedis() {
-		c.at("auth.virtual.redis", "there is no redis: memory.redis.url is not set")
+		c.at("auth.virtual.redis", "requires Redis: memory.redis.url is not set")
 	}
 	for i := range a.Keys {
 		known(fmt.Sprintf("auth.keys[%d]", i), a.Keys[i].Models)
@@ -178,13 +178,13 @@ func (c *checker) openKeys() {
 	case a.Mode == auth.ModeKeys || a.Mode == auth.ModeJWT:
 	case len(a.Keys) == 0:
 	case c.holds("auth.mode"):
-		c.warn("auth.keys", "auth.mode none asks nobody for a key: everybody is let in")
+		c.warn("auth.keys", "with auth.mode none no key is required: every caller is admitted")
 	default:
-		c.at("auth.keys", "nobody is asked for a key before auth.mode says so: "+
-			"set auth.mode to keys, or to none if that is meant")
+		c.at("auth.keys", "keys have no effect without auth.mode: "+
+			"set auth.mode to keys, or to none if this is intended")
 	}
 	if a.Mode != auth.ModeJWT && c.holds("auth.jwt") && !c.broken("auth") {
-		c.warn("auth.jwt", "no token is looked at: auth.mode is %s", a.Mode)
+		c.warn("auth.jwt", "tokens are not verified: auth.mode is %s", a.Mode)
 	}
 }
 
@@ -251,7 +251,7 @@ func (c *Config) NoModel(name string) string {
 func Open(cfg *Config) error {
 	host, _, err := net.SplitHostPort(cfg.Server.Listen)
 	if err == nil && !option.Loopback(host) && cfg.Auth.Mode == auth.ModeNone && !cfg.Auth.AllowAnonymous {
-		return errors.New("other machines can reach this address, and auth.mode none lets everybody in: set auth.mode, or auth.allow_anonymous if that is meant")
+		return errors.New("other machines can reach this address, and auth.mode none admits every caller: set auth.mode, or auth.allow_anonymous if this is intended")
 	}
 	return nil
 }
@@ -368,7 +368,7 @@ func (c *checker) keywords() {
 		err := sets[i].Validate()
 		c.section(path, err)
 		if err == nil && matchesAll(sets[i].Regex) {
-			c.warn(path+".regex", "every text matches this: it finds an empty one in each, as behind a | at the end")
+			c.warn(path+".regex", "this matches every text, because it matches the empty string, for example after a trailing |")
 		}
 	}
 }
@@ -437,8 +437,8 @@ func (c *checker) named() {
 		if i < len(actions)-1 {
 			path = fmt.Sprintf("routes[%d].use.%s", i, key)
 		}
-		c.warn(path, "%s does not hold for requests that name a model: "+
-			"set server.route_named_models to true, or to false if that is meant", key)
+		c.warn(path, "%s does not apply to requests that name a model: "+
+			"set server.route_named_models to true, or to false if this is intended", key)
 		return
 	}
 }

@@ -103,7 +103,7 @@ func (c *checker) classifiers() {
 			continue
 		}
 		if o.Model != "" {
-			c.at(path+".model", "it names what `signalbox fit` wrote; the model of the server is http.model")
+			c.at(path+".model", "model refers to a classifier written by `signalbox fit`; set the model of the server in http.model")
 		}
 		c.httpClassifier(o, path+".http")
 	}
@@ -133,9 +133,9 @@ func (c *checker) asked(h *HTTPClassifier, path string) {
 	case !chat && h.Template != "":
 		c.at(path+".template", "only api chat has templates")
 	case chat && template.TakesPolicy() && strings.TrimSpace(h.Policy) == "":
-		c.at(path+".policy", "is required: template %s has to be told what to look for, in words", h.Template)
+		c.at(path+".policy", "is required: template %s needs a description of what to look for", h.Template)
 	case h.Policy != "" && (!chat || !template.TakesPolicy()):
-		c.at(path+".policy", "the model has a policy of its own and takes none")
+		c.at(path+".policy", "the model has a built-in policy and accepts no other")
 	}
 	if h.Model == "" && h.API != string(judge.TEI) {
 		c.at(path+".model", "the name of the model on the server is required")
@@ -167,7 +167,7 @@ func (c *checker) labels(h *HTTPClassifier, path string, chooses, chat bool) {
 	case chooses && len(h.Labels) < 2:
 		c.at(path+".labels", "at least two labels are required for the model to choose from")
 	case chat && !chooses && h.Labels != nil:
-		c.at(path+".labels", "the template has labels of its own")
+		c.at(path+".labels", "the template has fixed labels")
 	case !chat && len(h.Labels) == 1:
 		c.at(path+".labels", "at least two labels are required")
 	}

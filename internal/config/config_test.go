@@ -201,7 +201,7 @@ func TestAnEmptyFileIsNoSecret(t *testing.T) {
 	text := strings.Replace(minimal, "${KEY}", "file:key", 1)
 	_, _, err := config.Parse(filepath.Join(dir, "f.yaml"), []byte(text), noEnv, catalog)
 	invalid, ok := errors.AsType[*config.Error](err)
-	if !ok || !strings.Contains(err.Error(), "the file of the secret is empty") ||
+	if !ok || !strings.Contains(err.Error(), "the file with the secret is empty") ||
 		!slices.Equal(invalid.Files, []string{key}) {
 		t.Errorf("got %v, %+v", err, invalid)
 	}

@@ -36,7 +36,7 @@ type decoder struct {
 
 func (d *decoder) report(n *yaml.Node, path, format string, args ...any) {
 	if n.Kind == yaml.ScalarNode && holdsRef.MatchString(n.Value) && !d.secrets[n] {
-		format += "; references such as ${NAME} are for secrets only"
+		format += "; references such as ${NAME} are only supported for secrets"
 	}
 	d.problems = append(d.problems, rules.Problem{Line: n.Line, Col: n.Column, Path: path, Msg: fmt.Sprintf(format, args...)})
 }
@@ -257,7 +257,7 @@ func (d *decoder) secret(n *yaml.Node, v reflect.Value, path string) {
 	switch {
 	case problem == "":
 	case d.unset && isReference(n.Value):
-		d.report(n, path, "%s; the rest was checked as if it were", problem)
+		d.report(n, path, "%s; the rest was checked as if it were set", problem)
 		d.problems[len(d.problems)-1].Warning = true
 		value = placeholder
 	default:
@@ -293,7 +293,7 @@ func (d *decoder) resolve(ref string) (value, problem string) {
 		return "", clean(err)
 	}
 	if value = strings.TrimSpace(string(b)); value == "" {
-		return "", "the file of the secret is empty"
+		return "", "the file with the secret is empty"
 	}
 	return value, ""
 }
@@ -310,7 +310,7 @@ func (d *decoder) address(n *yaml.Node, v reflect.Value, path string) {
 	d.scalar(n, v, path)
 	if u, err := url.Parse(v.String()); err == nil && u.User != nil {
 		v.SetString("")
-		d.report(n, path, "the URL names a user or a password: write the whole of it as a reference such as ${REDIS_URL} or file:PATH")
+		d.report(n, path, "the URL contains a user or a password: replace the whole URL with a reference such as ${REDIS_URL} or file:PATH")
 	}
 }
 
@@ -345,7 +345,7 @@ func nearest(word string, known map[string]field) string {
 // nothing.
 func elsewhere(path, key string) string {
 	if strings.HasPrefix(path, "auth.keys[") && (key == "ttl" || key == "expires_at") {
-		return "; keys that end are virtual ones, of auth.virtual (docs/keys.md)"
+		return "; only virtual keys expire: see auth.virtual (docs/keys.md)"
 	}
 	return ""
 }

@@ -16,7 +16,7 @@ func (c *checker) engineParams() {
 		at := fmt.Sprintf("server.allow_engine_params[%d]", i)
 		if problem := x.Problem(); problem != "" {
 			if best := Nearest(x.Name, known); best != "" {
-				c.at(at+".name", "%q steers no model server; did you mean %q?", x.Name, best)
+				c.at(at+".name", "%q is not a known engine parameter; did you mean %q?", x.Name, best)
 			}
 		}
 		for j, role := range x.Roles {

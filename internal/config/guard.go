@@ -32,7 +32,7 @@ func (c *checker) guard(catalog *Catalog) {
 	c.section("guard", g.Validate())
 	c.outputs(catalog)
 	if len(g.Outputs) > 0 && len(g.ActOn) > 0 && !slices.Contains(g.ActOn, "unsupported") {
-		c.warn("guard.act_on", "what outputs find counts as unsupported, which is not among these: nothing comes of it")
+		c.warn("guard.act_on", "findings of outputs count as unsupported, which is not listed here, so they have no effect")
 	}
 	c.idleSigns()
 	at := c.guardedAt()
@@ -67,7 +67,7 @@ func (c *checker) outputs(catalog *Catalog) {
 			known = append(known, k.String())
 		}
 		if o.Classifier != "" {
-			c.at(path+".classifier", "%q is no name of classify.classifiers, and no signal that reads answers%s",
+			c.at(path+".classifier", "%q is neither in classify.classifiers nor a signal that reads responses%s",
 				o.Classifier, meant("; ", o.Classifier, known))
 		}
 	}
@@ -76,7 +76,7 @@ func (c *checker) outputs(catalog *Catalog) {
 // outputSignal checks an output that names a signal, and finds its threshold.
 func (c *checker) outputSignal(o *guardrail.Output, path string, catalog *Catalog) {
 	if !catalog.Signals.Has(o.Kind) {
-		c.at(path+".classifier", "nothing computes %s here: classify.tasks names no model for it", o.Kind)
+		c.at(path+".classifier", "nothing computes %s: no model is configured for it in classify.tasks", o.Kind)
 		return
 	}
 	known := catalog.Labels[o.Kind]
@@ -99,7 +99,7 @@ func (c *checker) outputSignal(o *guardrail.Output, path string, catalog *Catalo
 		}
 	default:
 		if len(o.Labels) == 0 {
-			c.at(path+".labels", "name what an answer must not be")
+			c.at(path+".labels", "list what a response must not be")
 		}
 	}
 	for j, l := range o.Labels {
@@ -108,7 +108,7 @@ func (c *checker) outputSignal(o *guardrail.Output, path string, catalog *Catalo
 			if o.Kind == signal.Language {
 				near = meantLanguage(l, known)
 			}
-			c.at(fmt.Sprintf("%s.labels[%d]", path, j), "%q is none of %s%s", l, strings.Join(known, ", "), near)
+			c.at(fmt.Sprintf("%s.labels[%d]", path, j), "%q is not one of %s%s", l, strings.Join(known, ", "), near)
 		}
 	}
 }
@@ -130,14 +130,14 @@ func threshold(catalog *Catalog, k signal.Kind) float64 {
 func (c *checker) outputLabels(o *guardrail.Output, path string, own *signal.OwnClassifier) {
 	if len(o.Labels) == 0 {
 		if o.Labels = LookedFor(own); len(o.Labels) == 0 {
-			c.at(path+".labels", "name what an answer must not be: any of %s", strings.Join(own.Labels, ", "))
+			c.at(path+".labels", "list what a response must not be: any of %s", strings.Join(own.Labels, ", "))
 		}
 	}
 	o.Least = make(map[string]float64, len(o.Labels))
 	for j, l := range o.Labels {
 		k := slices.Index(own.Labels, l)
 		if k < 0 && len(own.Labels) > 0 {
-			c.at(fmt.Sprintf("%s.labels[%d]", path, j), "%q is none of %s", l, strings.Join(own.Labels, ", "))
+			c.at(fmt.Sprintf("%s.labels[%d]", path, j), "%q is not one of %s", l, strings.Join(own.Labels, ", "))
 		}
 		if k >= 0 && k < len(own.Thresholds) {
 			o.Least[l] = own.Thresholds[k]
@@ -161,7 +161,7 @@ func LookedFor(own *signal.OwnClassifier) []string {
 func (c *checker) idleGuardKeys(catalog *Catalog) {
 	g := &c.cfg.Guard
 	if g.OnUnchecked == "block" && !catalog.Grounding && len(g.Outputs) == 0 {
-		c.warn("guard.on_unchecked", "no model judges claims, so no check can be late: block ends only answers that cannot be read, and what numbers cannot tell passes")
+		c.warn("guard.on_unchecked", "no model judges claims, so no check can be late: block only stops responses that cannot be read, and claims that numbers cannot decide pass")
 	}
 	if g.Failures > 0 && len(g.Outputs) == 0 && !countsFailures(g.Mode) &&
 		!slices.ContainsFunc(c.modesOf("guard"), countsFailures) {
@@ -175,7 +175,7 @@ func countsFailures(mode string) bool { return mode == "terminate" || mode == "h
 // word reports a word that a key does not know, where it is nearly one that it does.
 func (c *checker) word(path, word string, known []string) {
 	if best := Nearest(word, known); best != "" && !slices.Contains(known, word) {
-		c.at(path, "%q is none of %s; did you mean %q?", word, strings.Join(known, ", "), best)
+		c.at(path, "%q is not one of %s; did you mean %q?", word, strings.Join(known, ", "), best)
 	}
 }
 

@@ -237,16 +237,16 @@ func (c *checker) memory() {
 	}
 	c.section("memory", m.Validate())
 	if !m.Enabled && !c.hasRedis() && len(m.Tenants) > 0 && !c.broken("memory") {
-		c.warn("memory.tenants", "contexts are turned off, so the quotas of %d tenants are not used", len(m.Tenants))
+		c.warn("memory.tenants", "contexts are disabled, so the quotas of %d tenants have no effect", len(m.Tenants))
 	}
 	if m.Redis.URL != "" && m.SaltSecret == "" && !c.broken("memory") {
-		c.warn("memory.redis.url", "memory.salt_secret is not set: of several replicas over this Redis each makes one up, so none finds in the model servers' caches what another has sent")
+		c.warn("memory.redis.url", "memory.salt_secret is not set: each replica generates its own, so replicas cannot use each other's cached prefixes on the model servers")
 	}
 	if !m.Enabled {
 		c.eachCondition(c.contextsTurnedOff)
 	}
 	if m.Durability == DurabilityBestEffort && !c.hasRedis() && !c.broken("memory") {
-		c.warn("memory.durability", "without redis nothing outlives this process, and durability changes nothing")
+		c.warn("memory.durability", "without redis nothing outlives this process, so durability has no effect")
 	}
 }
 
@@ -255,10 +255,10 @@ func (c *checker) contextsTurnedOff(key, val *yaml.Node, path string) bool {
 	switch key.Value {
 	case "has":
 		if lists(val, "context") {
-			c.warn(path, "contexts are turned off (memory.enabled), so no request has one")
+			c.warn(path, "contexts are disabled (memory.enabled), so no request has one")
 		}
 	case "context_tokens":
-		c.warn(path, "contexts are turned off (memory.enabled), so every request has 0 tokens of them")
+		c.warn(path, "contexts are disabled (memory.enabled), so this is always 0")
 	default:
 		return false
 	}

@@ -29,7 +29,7 @@ func (c *checker) outcomes() {
 			"out (canary)")
 	}
 	if o.Learn != decide.LearnAll && c.holds("outcomes.signs") {
-		c.warn("outcomes.signs", "signs count where outcomes.learn is all, so they have no effect")
+		c.warn("outcomes.signs", "signs are only used with outcomes.learn: all, so they have no effect")
 	}
 }
 

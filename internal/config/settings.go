@@ -22,7 +22,7 @@ type Settings struct {
 }
 
 // ErrNoFile reports that no configuration file was named and none was found.
-var ErrNoFile = errors.New("no configuration file: name one, or set SIGNALBOX_CONFIG, or put signalbox.yaml here; `signalbox init` writes one")
+var ErrNoFile = errors.New("no configuration file: pass one, set SIGNALBOX_CONFIG, or create signalbox.yaml in this directory; `signalbox init` writes one")
 
 // ReadSettings merges flags and environment. The file itself never passes through viper, which
 // folds case and splits keys on dots.

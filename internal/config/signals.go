@@ -82,7 +82,7 @@ func (c *checker) classify() Catalog {
 	}
 	if k.Library != "" {
 		if _, err := os.Stat(k.Library); errors.Is(err, fs.ErrNotExist) {
-			c.warn("classify.library", "there is no file %s on this machine: without it no model runs, "+
+			c.warn("classify.library", "file %s does not exist on this machine: without it no model runs, "+
 				"and routes that block on what models say refuse every request", k.Library)
 		}
 	}
@@ -126,7 +126,7 @@ func (c *checker) timeouts() {
 // untimed says why a name cannot have a deadline.
 func untimed(name string, kind signal.Kind) string {
 	if kind == signal.Language {
-		return "the language is told in microseconds, however long the text is: it needs no deadline"
+		return "detecting the language takes microseconds for any text: it needs no deadline"
 	}
 	known := make([]string, 0, classify.TimedKinds.Len())
 	for _, k := range classify.TimedKinds.Kinds() {
@@ -150,7 +150,7 @@ func (c *checker) intents(catalog *Catalog) {
 		catalog.Signals |= signal.MaskOf(signal.Intent)
 		catalog.Labels[signal.Intent] = names(list)
 	} else if len(list) > 0 {
-		c.at("signals.intents", "no model provides signal embedding, by which texts are compared")
+		c.at("signals.intents", "no model provides the signal embedding, which is used to compare texts")
 	}
 	c.cfg.Catalog = *catalog
 }
@@ -189,7 +189,7 @@ func (c *checker) task(t *Task, path string) {
 		t.Model = EmbeddedModel
 	}
 	if t.Model == classify.PatternsModel && t.Name != signal.PII.String() {
-		c.at(path+".model", "patterns find pii, nothing else")
+		c.at(path+".model", "patterns can only be used for pii")
 	}
 	if t.Threshold < 0 || t.Threshold > 1 || math.IsNaN(t.Threshold) {
 		c.at(path+".threshold", "found %v, expected a probability from 0 to 1", t.Threshold)
@@ -224,15 +224,15 @@ func (c *checker) givenTask(t *Task, path string) {
 		c.at(path+".classifier", "%s cannot come from a classifier; domain, complexity, factcheck, jailbreak and "+
 			"injection can", t.Name)
 	case at < 0:
-		c.at(path+".classifier", "%q is no name of classify.classifiers%s", t.Classifier,
+		c.at(path+".classifier", "%q is not in classify.classifiers%s", t.Classifier,
 			meant("; ", t.Classifier, c.cfg.Classify.Names()))
 	case !list[at].Remote():
-		c.at(path+".classifier", "%q has no http: what `signalbox fit` trained rules ask for by its own name",
+		c.at(path+".classifier", "%q has no http section: rules refer to classifiers trained with `signalbox fit` by name",
 			t.Classifier)
 	}
 	if t.Model != "" || t.Remote != (Remote{}) || t.Window != (TaskWindow{}) || t.Kind != "" || t.Pooling != "" ||
 		t.Prefix != nil || len(t.Labels) > 0 || t.MaxTokens != 0 || t.Temperature != 0 || t.Dims != 0 || t.Layer != 0 {
-		c.at(path+".classifier", "beside it only name, threshold, origins and positive have a meaning")
+		c.at(path+".classifier", "only name, threshold, origins and positive can be combined with it")
 	}
 }
 
@@ -288,7 +288,7 @@ func (c *checker) origins(t *Task, path string) {
 	k, ok := signal.ParseKind(t.Name)
 	switch {
 	case !ok || signal.DefaultOrigins(k) == 0:
-		c.at(path, "only jailbreak and injection tell apart whose text they read")
+		c.at(path, "only jailbreak and injection distinguish the origin of a text")
 	case len(t.Origins) == 0:
 		c.at(path, "found an empty list, expected at least one of %s",
 			strings.Join(originWords(), ", "))
@@ -323,7 +323,7 @@ func (c *checker) remote(t *Task, path string) {
 	}
 	path += ".remote"
 	if t.Model == classify.PatternsModel {
-		c.at(path, "patterns are no model that a server could run")
+		c.at(path, "patterns cannot run on a server")
 	}
 	c.server(path, r.URL, "http://triton:8000", r.APIKey, &r.Timeout)
 	if r.Model == "" {
@@ -339,7 +339,7 @@ func (c *checker) server(path, address, example, key string, timeout *option.Dur
 		c.at(path+".url", "%v", err)
 	}
 	if !option.VisibleASCII(key) {
-		c.at(path+".api_key", "it holds characters that no header can hold")
+		c.at(path+".api_key", "contains characters that are not allowed in a header")
 	}
 	if *timeout < 0 {
 		c.at(path+".timeout", "must be longer than 0s")
@@ -350,7 +350,7 @@ func (c *checker) server(path, address, example, key string, timeout *option.Dur
 // oneOf reports a word that is neither empty nor known.
 func (c *checker) oneOf(path, word string, known ...string) {
 	if word != "" && !slices.Contains(known, word) {
-		c.at(path, "%q is none of %s", word, strings.Join(known, ", "))
+		c.at(path, "%q is not one of %s", word, strings.Join(known, ", "))
 	}
 }
 

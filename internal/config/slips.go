@@ -45,7 +45,7 @@ func (c *Config) Slip(role, tenant string) string {
 }
 
 func slipText(kind, name, meant string) string {
-	return fmt.Sprintf("nothing is said of %s %q, did you mean %q?", kind, name, meant)
+	return fmt.Sprintf("nothing is configured for %s %q, did you mean %q?", kind, name, meant)
 }
 
 // callersNamed lists the roles and the tenants that the configuration says something of.

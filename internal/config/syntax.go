@@ -24,19 +24,19 @@ func syntaxProblem(text string, err error) *rules.Problem {
 		return p
 	}
 	if line, col := tabbed(lines); line > 0 {
-		return say(line, col, "a tab indents this line, and YAML indents with blanks alone")
+		return say(line, col, "this line is indented with a tab; YAML requires spaces")
 	}
 	switch {
 	case strings.Contains(msg, "expected '-' indicator"), strings.Contains(msg, "expected key"),
 		strings.Contains(msg, "mapping values"):
 		if line, indent, levels := misplaced(lines); line > 0 {
 			return say(line, indent+1,
-				"this line is indented by %d, the lines above that it could belong to by %s",
+				"this line is indented by %d spaces, but the lines above that it could belong to by %s",
 				indent, levels)
 		}
 	case strings.Contains(msg, "end of stream"):
 		if line := unclosed(lines); line > 0 {
-			return say(line, 1, "a quotation mark in this line is not closed")
+			return say(line, 1, "a quote in this line is not closed")
 		}
 	case strings.Contains(msg, "unknown anchor"): // of which the library tells no line
 		if _, name, ok := strings.Cut(msg, "'"); ok {
@@ -51,14 +51,14 @@ func syntaxProblem(text string, err error) *rules.Problem {
 func hint(msg string) string {
 	switch {
 	case strings.Contains(msg, "mapping values"):
-		return "; a text that holds a colon and a blank must stand in quotes, " +
-			"and a key must be indented like the one above it"
+		return "; quote text that contains a colon followed by a space, " +
+			"and indent a key like the one above it"
 	case strings.Contains(msg, "cannot start any token"):
-		return "; a text that begins with @, %, ` or another sign must stand in quotes"
+		return "; quote text that begins with @, %, ` or another special character"
 	case strings.Contains(msg, "expected ',' or"):
-		return "; a bracket that opens in this line is not closed, or a comma is missing"
+		return "; a bracket opened in this line is not closed, or a comma is missing"
 	case strings.Contains(msg, "unknown anchor"):
-		return "; a text that begins with * must stand in quotes"
+		return "; quote text that begins with *"
 	}
 	return ""
 }

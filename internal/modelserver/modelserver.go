@@ -72,7 +72,7 @@ type Model struct {
 // The reasons why a server cannot be identified.
 var (
 	// ErrUnreachable reports that the address does not respond.
-	ErrUnreachable = errors.New("nothing answers")
+	ErrUnreachable = errors.New("no response")
 	// ErrScheme reports an address with another scheme than http and https.
 	ErrScheme = errors.New("only http and https are spoken, not")
 	// ErrOtherScheme reports a server that speaks https at an http address, or http at an https one.
