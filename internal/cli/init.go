@@ -81,7 +81,7 @@ func (i *initiation) run(ctx context.Context) error {
 		return i.migrate()
 	}
 	if !asking && len(i.endpoints) == 0 {
-		return misuse("name the model servers: signalbox init --endpoint http://HOST:8000")
+		return misuse("missing model server: signalbox init --endpoint http://HOST:8000")
 	}
 	var found []setup.Found
 	var err error
