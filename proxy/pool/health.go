@@ -41,9 +41,9 @@ func (w Watcher) Watch(ctx context.Context, groups []*Group, idle <-chan struct{
 // interval is longer. It equals the duration of a first ejection.
 const longestPause = ejectionBase
 
-// check checks one endpoint, immediately and then at every interval, and logs changes of its state.
-// An endpoint that is down is checked at growing intervals; one without a health check is never
-// asked.
+// check checks one endpoint, immediately and then at every interval, and logs changes of its state,
+// until a newer configuration checks it. An endpoint that is down is checked at growing intervals;
+// one without a health check is never asked.
 func (w Watcher) check(ctx context.Context, o *HealthOptions, e *Endpoint) {
 	interval := time.Duration(o.Interval)
 	next := time.NewTimer(interval)
@@ -55,6 +55,9 @@ func (w Watcher) check(ctx context.Context, o *HealthOptions, e *Endpoint) {
 				return // the failure may be our own cancellation
 			}
 			e.checked(err)
+		}
+		if e.replaced() {
+			return
 		}
 		w.tell(ctx, e)
 		if pause = min(2*pause, max(interval, longestPause)); err == nil || !e.isDown() {

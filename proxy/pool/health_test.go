@@ -98,3 +98,65 @@ func seconds(list []int) (out []time.Duration) {
 	}
 	return out
 }
+
+// After a reload only the new health checks judge an endpoint, even while the old configuration is
+// still in use.
+func TestHealthChecksAreThoseOfTheNewestConfiguration(t *testing.T) {
+	t.Parallel()
+	made := func(path string) *Group {
+		g, err := New("m", []EndpointOptions{{Name: "a", URL: "http://a/v1"}},
+			HealthOptions{Path: path, Interval: option.Duration(5 * time.Second)}, QueueOptions{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	for _, tt := range []struct{ name, path string }{
+		{"checks are turned off", healthOff},
+		{"another path is asked", "/v1/models"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				server := pathServer{"/v1/models": http.StatusOK}
+				ctx, stop := context.WithCancel(t.Context())
+				var wg sync.WaitGroup
+				watch := func(g *Group) {
+					wg.Go(func() {
+						Watcher{Transport: server, Log: slog.New(slog.DiscardHandler)}.Watch(ctx, []*Group{g}, nil)
+					})
+				}
+				old, next := made("/gone"), made(tt.path)
+				watch(old)
+				time.Sleep(6 * time.Second)
+				synctest.Wait()
+				if old.Endpoints[0].Fitness(time.Now()) != Down {
+					t.Error("it is not down to begin with")
+				}
+				next.Adopt(old)
+				watch(next)
+				for range 60 {
+					time.Sleep(time.Second)
+					synctest.Wait()
+					if f := next.Endpoints[0].Fitness(time.Now()); f != Fit {
+						t.Errorf("it is %s", f)
+						break
+					}
+				}
+				stop()
+				wg.Wait()
+			})
+		})
+	}
+}
+
+// pathServer answers paths with a status, and all others with 500.
+type pathServer map[string]int
+
+func (s pathServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	status, ok := s[r.URL.Path]
+	if !ok {
+		status = http.StatusInternalServerError
+	}
+	return &http.Response{StatusCode: status, Body: http.NoBody}, nil
+}

@@ -50,9 +50,10 @@ type Endpoint struct {
 
 	*vitals
 
-	base   *url.URL // URL of the API
-	probe  *url.URL // URL of the health check; nil if there is none
-	second *url.URL // checked instead when the server does not have probe; nil for none
+	base   *url.URL       // URL of the API
+	probe  *url.URL       // URL of the health check; nil if there is none
+	second *url.URL       // checked instead when the server does not have probe; nil for none
+	health *HealthOptions // of its group
 	weight float64
 	queue  *queue
 }
@@ -64,17 +65,18 @@ type vitals struct {
 	cap      atomic.Int64 // maximum of inflight in the newest configuration; 0: no limit
 	alone    queue        // requests that can only go to this endpoint
 
-	mu        sync.Mutex // guards the fields below
-	down      bool       // according to active checks
-	misses    int        // consecutive failed checks
-	passed    int        // passed checks since the last failed request
-	failures  int        // consecutive failed requests
-	ejections int        // since the last success; scales the ejection time
-	until     time.Time  // end of the ejection
-	rest      time.Time  // end of the time for which the server asked to be left alone
-	asleep    time.Time  // the server reports that it takes no requests; valid until then
-	told      string     // last state logged; empty: up
-	cause     error      // error of the last failed check
+	mu        sync.Mutex     // guards the fields below
+	checks    *HealthOptions // of the newest configuration; other checks do not count
+	down      bool           // according to active checks
+	misses    int            // consecutive failed checks
+	passed    int            // passed checks since the last failed request
+	failures  int            // consecutive failed requests
+	ejections int            // since the last success; scales the ejection time
+	until     time.Time      // end of the ejection
+	rest      time.Time      // end of the time for which the server asked to be left alone
+	asleep    time.Time      // the server reports that it takes no requests; valid until then
+	told      string         // last state logged; empty: up
+	cause     error          // error of the last failed check
 }
 
 const (
@@ -108,8 +110,8 @@ func New(model string, endpoints []EndpointOptions, health HealthOptions, line Q
 			return nil, err
 		}
 		e := &Endpoint{
-			Model: model, Name: o.Name, Chat: base.JoinPath(chatPath), vitals: new(vitals), base: base,
-			weight: float64(max(o.Weight, 1)), queue: g.queue,
+			Model: model, Name: o.Name, Chat: base.JoinPath(chatPath), vitals: &vitals{checks: &g.health}, base: base,
+			health: &g.health, weight: float64(max(o.Weight, 1)), queue: g.queue,
 		}
 		e.cap.Store(int64(o.MaxInflight))
 		g.capped = g.capped || o.MaxInflight > 0
@@ -224,8 +226,7 @@ func (e *Endpoint) state(now time.Time) string {
 
 // news returns the state at now, the error of the last failed health check, and whether the state
 // differs from the one last logged; it then counts as logged. Resting and sleeping are logged
-// elsewhere or not at all. All configurations that have the endpoint watch it, and one of them logs
-// the change.
+// elsewhere or not at all.
 func (e *Endpoint) news(now time.Time) (state string, changed bool, cause error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -385,15 +386,26 @@ func (e *Endpoint) isDown() bool {
 	return e.down
 }
 
-// checked records the result of an active check.
+// replaced reports whether a newer configuration has the endpoint and checks it.
+func (e *Endpoint) replaced() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.checks != e.health
+}
+
+// checked records the result of an active check. It does not count once a newer configuration has
+// the endpoint.
 func (e *Endpoint) checked(err error) {
 	e.mu.Lock()
 	was := e.down
-	if err == nil {
+	switch {
+	case e.checks != e.health:
+	case err == nil:
 		e.misses, e.down = 0, false
 		e.passed = min(e.passed+1, passesToTrust)
-	} else if e.misses, e.cause = e.misses+1, err; e.misses >= missesToDown {
-		e.down = true
+	default:
+		e.misses, e.cause = e.misses+1, err
+		e.down = e.down || e.misses >= missesToDown
 	}
 	up := was && !e.down
 	e.mu.Unlock()
@@ -404,8 +416,8 @@ func (e *Endpoint) checked(err error) {
 
 // Adopt makes the group the successor of an older one of the same model. Endpoints that both have,
 // by name and address, keep their state, and the requests of both groups share one queue. From now
-// on the new max_inflight applies to both, and a waiting request gets the room that it adds. Call
-// it before the group is used.
+// on the new max_inflight applies to both, and a waiting request gets the room that it adds. Only
+// the new health checks count; without any, no endpoint is down. Call it before the group is used.
 func (g *Group) Adopt(old *Group) {
 	g.queue = old.queue
 	for _, e := range g.Endpoints {
@@ -414,12 +426,22 @@ func (g *Group) Adopt(old *Group) {
 			if b.Name == e.Name && *b.Chat == *e.Chat {
 				b.cap.Store(e.cap.Load())
 				e.vitals = b.vitals
+				e.takeChecks()
 				e.wakeNext()
 				if e.own != nil && b.own != nil && e.own.mark == b.own.mark {
 					e.own = b.own
 				}
 			}
 		}
+	}
+}
+
+// takeChecks makes the health checks of the endpoint's own group the only ones that count.
+func (e *Endpoint) takeChecks() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.checks = e.health; e.probe == nil {
+		e.down, e.misses, e.cause = false, 0, nil
 	}
 }
 
