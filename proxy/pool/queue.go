@@ -69,9 +69,21 @@ func (q *queue) join(g *Group, limit int) (w *waiter, first bool) {
 		return nil, false
 	}
 	w = &waiter{of: g, turn: make(chan struct{}, 1)}
-	first = !slices.ContainsFunc(q.waiting, func(other *waiter) bool { return other.of == g })
+	first = !q.has(g)
 	q.waiting = append(q.waiting, w)
 	return w, first
+}
+
+// has reports whether a request of g waits. The caller holds the lock.
+func (q *queue) has(g *Group) bool {
+	return slices.ContainsFunc(q.waiting, func(w *waiter) bool { return w.of == g })
+}
+
+// holds is has for a caller that does not hold the lock.
+func (q *queue) holds(g *Group) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.has(g)
 }
 
 // leave removes a request and calls the first one, in case it was the removed one's turn.
@@ -147,11 +159,14 @@ func (g *Group) lineOf(only *Endpoint) *queue {
 // group. A request that gets a slot lets the next one try, since an endpoint that comes up, or a
 // new one, has several. The error is ErrQueueFull, ErrQueueLate, or that of ctx.
 func (g *Group) Wait(ctx context.Context, only *Endpoint, try func() bool) error {
+	q := g.lineOf(only)
 	if g.Queued() >= g.line.Max {
 		// over all queues of the group; join limits a single queue as well
+		if !q.holds(g) && try() { // those that wait may not know the endpoint that is free
+			return nil
+		}
 		return ErrQueueFull
 	}
-	q := g.lineOf(only)
 	w, first := q.join(g, g.line.Max)
 	if w == nil {
 		return ErrQueueFull

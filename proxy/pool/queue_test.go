@@ -399,6 +399,33 @@ func TestAReloadServesThoseThatWait(t *testing.T) {
 			}
 		})
 	})
+	t.Run("a new endpoint is free while the line is full of those that do not know it", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			short := QueueOptions{Max: 2, Wait: option.Duration(30 * time.Second)}
+			old, e := capped(t, 1, short)
+			_, _ = e.Enter() // for longer than anybody waits
+			ctx, leave := context.WithCancel(t.Context())
+			for range 2 {
+				go func() { _ = old.Wait(ctx, nil, taking(e, nil)) }()
+			}
+			synctest.Wait()
+			next, err := New("m", []EndpointOptions{
+				{Name: "a", URL: "http://a/v1", MaxInflight: 1}, {Name: "b", URL: "http://b/v1", MaxInflight: 1},
+			}, HealthOptions{}, short, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			next.Adopt(old)
+			if err := next.Wait(t.Context(), nil, taking(next.Endpoints[1], nil)); err != nil {
+				t.Errorf("beside a free endpoint got %v", err)
+			}
+			if err := next.Wait(t.Context(), nil, taking(next.Endpoints[1], nil)); !errors.Is(err, ErrQueueFull) {
+				t.Errorf("when that is full, too, got %v", err)
+			}
+			leave()
+			synctest.Wait()
+		})
+	})
 }
 
 // A request that finds nothing free when it is called keeps its place.
