@@ -54,7 +54,7 @@ func (s *Store) apply(r *ledger.Record, expires time.Time, p Patch) (time.Time, 
 		r.Name = *p.Name
 	}
 	if p.Fixed != nil {
-		r.Fixed = *p.Fixed
+		s.fix(r, expires, *p.Fixed)
 	}
 	if p.Pinned != nil {
 		r.Pinned = *p.Pinned
@@ -73,7 +73,24 @@ func (s *Store) apply(r *ledger.Record, expires time.Time, p Patch) (time.Time, 
 		return expires, err
 	}
 	r.TTL = ttl
-	return later(s.now().Add(ttl), r.Leases), nil
+	end := s.now().Add(ttl)
+	if r.Fixed {
+		r.Ends = end
+	}
+	return later(end, r.Leases), nil
+}
+
+// fix makes the life of a record fixed, from its last use on, or one that use makes longer.
+func (s *Store) fix(r *ledger.Record, expires time.Time, fixed bool) { //nolint:revive // as clients say it
+	switch {
+	case !fixed:
+		r.Ends = time.Time{}
+	case !r.Fixed:
+		if r.Ends = s.now().Add(r.TTL); expires.Before(r.Ends) {
+			r.Ends = expires
+		}
+	}
+	r.Fixed = fixed
 }
 
 // later returns t, or the end of the last lease if that is later.
@@ -194,7 +211,7 @@ func (s *Store) Unlease(ctx context.Context, owner Owner, ref Ref) error {
 		switch {
 		case r.State == ledger.Deleted:
 		case r.Fixed:
-			own = r.Created.Add(r.TTL)
+			own = r.FixedEnd()
 		default:
 			own = own.Add(r.TTL)
 		}

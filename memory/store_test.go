@@ -191,6 +191,45 @@ func TestALeaseDoesNotLengthenAFixedLife(t *testing.T) {
 	wantError(t, s, alice, Ref{ID: c.ID}, ErrExpired)
 }
 
+// What a patch says of a life holds behind a lease as well.
+func TestALeaseDoesNotShortenALifeThatWasFixedLater(t *testing.T) {
+	t.Parallel()
+	fixed, sliding, ttl := true, false, 2*time.Hour
+	for _, tt := range []struct {
+		name    string
+		patches []Patch
+		lives   time.Duration
+	}{
+		{"fixed when it was used", []Patch{{Fixed: &fixed}}, time.Hour},
+		{"and for longer", []Patch{{Fixed: &fixed}, {TTL: &ttl}}, ttl},
+		{"fixed again", []Patch{{Fixed: &fixed, TTL: &ttl}, {Fixed: &sliding}, {Fixed: &fixed}}, ttl},
+	} {
+		clock := testkit.NewClock()
+		s := newStore(t, testOptions(clock), nil)
+		c := create(t, s, alice, Draft{Content: Content{Text: "a"}, TTL: time.Hour})
+		for range 4 {
+			clock.Pass(40 * time.Minute)
+			wantText(t, s, alice, Ref{ID: c.ID}, "a", page.Hot)
+		}
+		for _, p := range tt.patches {
+			if _, err := s.Patch(t.Context(), alice, Ref{ID: c.ID}, p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l, err := s.Lease(t.Context(), alice, Ref{ID: c.ID}, 9*time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Unlease(t.Context(), alice, Ref{ID: c.ID, Lease: l.ID}); err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.Get(t.Context(), alice, Ref{ID: c.ID})
+		if err != nil || got.Expires.Sub(clock.Now()) != tt.lives {
+			t.Errorf("%s: lives for %v, %v, want %v", tt.name, got.Expires.Sub(clock.Now()), err, tt.lives)
+		}
+	}
+}
+
 func TestAContextOutlivesNoLeaseThatHasEnded(t *testing.T) {
 	t.Parallel()
 	clock := testkit.NewClock()

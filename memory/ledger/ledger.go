@@ -92,6 +92,7 @@ type Record struct {
 	Created  time.Time     `json:"created"`
 	TTL      time.Duration `json:"ttl"`
 	Fixed    bool          `json:"fixed,omitzero"` // use does not extend its life
+	Ends     time.Time     `json:"ends,omitzero"`  // end of a fixed life that was changed, without leases
 	Pinned   bool          `json:"pinned,omitzero"`
 	NextUse  time.Time     `json:"next_use,omitzero"` // when the client intends to use it again
 	Priority int           `json:"priority,omitzero"`
@@ -111,6 +112,14 @@ type Version struct {
 	Parent  string  `json:"parent,omitzero"`
 	Derived *Object `json:"derived,omitzero"` // what was derived from the text
 	Facts   *Object `json:"facts,omitzero"`
+}
+
+// FixedEnd returns when a fixed life ends if there are no leases.
+func (r *Record) FixedEnd() time.Time {
+	if r.Ends.IsZero() {
+		return r.Created.Add(r.TTL)
+	}
+	return r.Ends
 }
 
 // Lease keeps the bytes of a record after its deletion, until a given time.
