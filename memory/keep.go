@@ -11,8 +11,8 @@ import (
 	"signalbox/memory/ledger"
 )
 
-// keepTries is the maximum number of ids for a text: an id that was deleted or has expired is not
-// reused for a while.
+// keepTries is the maximum number of ids for a text: an id that was deleted is not reused while its
+// leases run.
 const keepTries = 3
 
 // Keep stores a text as a context, unless the owner has already stored the same text with it, and
@@ -39,6 +39,10 @@ func (s *Store) Keep(ctx context.Context, owner Owner, name, text string, scope 
 		case !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrExpired):
 			return "", err
 		}
+		gone, err := s.remains(ctx, at, err)
+		if err != nil {
+			return "", public(err)
+		}
 		m := made{version: ledger.Version{Kind: content.kind, Created: s.now()}, view: &view{}}
 		if _, _, err := m.content(basis{}, content, q); err != nil {
 			return "", err
@@ -47,7 +51,8 @@ func (s *Store) Keep(ctx context.Context, owner Owner, name, text string, scope 
 		record := *r
 		record.Versions = []ledger.Version{m.version}
 		c := ledger.Change{
-			Tenant: at.Tenant, ID: r.ID, New: &record, Expires: s.now().Add(r.TTL), Limits: limits,
+			Tenant: at.Tenant, ID: r.ID, Old: gone.Record, Rev: gone.Rev, New: &record,
+			Expires: s.now().Add(r.TTL), Limits: limits,
 		}
 		_, err = s.commit(ctx, c, m.pieces)
 		if err == nil {
@@ -61,6 +66,22 @@ func (s *Store) Keep(ctx context.Context, owner Owner, name, text string, scope 
 		}
 	}
 	return "", fmt.Errorf("keep a text: %w", ErrNotFound)
+}
+
+// remains returns the record that a new one may replace, given why find has not found it: one that
+// has expired, or the zero Entry.
+func (s *Store) remains(ctx context.Context, at ledger.Name, why error) (ledger.Entry, error) {
+	if !errors.Is(why, ErrExpired) {
+		return ledger.Entry{}, nil
+	}
+	e, err := s.book.Load(ctx, at.Tenant, at.ID)
+	switch {
+	case errors.Is(err, ledger.ErrNotFound):
+		return ledger.Entry{}, nil
+	case err == nil && e.Record.State == ledger.Live && e.Expires.After(s.now()): // another was faster
+		return ledger.Entry{}, nil
+	}
+	return e, err
 }
 
 // keptID returns the id of a kept text, in the form of newID.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"signalbox/internal/testkit"
+	"signalbox/memory/page"
 )
 
 func TestATextThatIsKeptHasOneID(t *testing.T) {
@@ -50,6 +51,16 @@ func TestATextThatIsKeptHasOneID(t *testing.T) {
 		if keep(alice, PrivateScope) != id {
 			t.Fatal("it was forgotten though it was kept again")
 		}
+	}
+	for i := range 6 { // whether the store has noticed that its life is over, or not
+		clock.Pass(2 * time.Hour)
+		if i%2 == 0 {
+			s.Sweep(t.Context())
+		}
+		if keep(alice, PrivateScope) != id {
+			t.Fatal("it has another id after its life was over")
+		}
+		wantText(t, s, alice, Ref{ID: id}, text, page.Hot)
 	}
 	if err := s.Delete(t.Context(), alice, Ref{ID: id}); err != nil {
 		t.Fatal(err)
