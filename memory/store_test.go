@@ -385,6 +385,38 @@ func TestPatches(t *testing.T) {
 	}
 }
 
+// What only says that there was something takes no room from what is there.
+func TestWhatHasExpiredFillsNoStore(t *testing.T) {
+	t.Parallel()
+	clock := testkit.NewClock()
+	o := testOptions(clock)
+	o.Contexts = 4
+	s := newStore(t, o, nil)
+	stays := create(t, s, alice, Draft{Content: Content{Text: "stays"}, TTL: 5 * time.Hour})
+	brief, last := Draft{Content: Content{Text: "brief"}, TTL: time.Minute}, Context{}
+	for i := range 20 {
+		brief.Name = fmt.Sprint(i)
+		last = create(t, s, Owner{Tenant: fmt.Sprint(i % 3)}, brief)
+		clock.Pass(2 * time.Minute)
+		s.Sweep(t.Context())
+	}
+	wantError(t, s, Owner{Tenant: fmt.Sprint(19 % 3)}, Ref{ID: last.ID}, ErrExpired)
+	wantText(t, s, alice, Ref{ID: stays.ID}, "stays", page.L2)
+	for i := range 3 {
+		create(t, s, alice, draft(fmt.Sprint(i)))
+	}
+	if _, err := s.Create(t.Context(), alice, draft("one too many")); !errors.Is(err, ErrFull) {
+		t.Errorf("beyond the bound: %v", err)
+	}
+	clock.Pass(30 * time.Hour)
+	s.Sweep(t.Context())
+	clock.Pass(30 * time.Hour)
+	s.Sweep(t.Context())
+	if names, err := s.book.Due(t.Context(), clock.Now().Add(100*time.Hour), 9); len(names) != 0 || err != nil {
+		t.Errorf("%v is left, %v", names, err)
+	}
+}
+
 func TestQuotasAndAFullStore(t *testing.T) {
 	t.Parallel()
 	o := testOptions(testkit.NewClock())

@@ -18,6 +18,7 @@ type Local struct {
 
 	mu      sync.Mutex // guards the fields below
 	records int
+	gone    int // of records: those of expired contexts
 	tenants map[Tenant]*shelf
 	next    time.Time // nothing expires before this time
 }
@@ -32,6 +33,7 @@ type shelf struct {
 }
 
 // NewLocal returns an empty book for at most the given number of records, of all tenants together.
+// When it is full, records of expired contexts make room for new ones, the oldest first.
 func NewLocal(most int) *Local { return &Local{most: most, tenants: map[Tenant]*shelf{}} }
 
 // Load returns a record, or ErrNotFound.
@@ -58,7 +60,7 @@ func (l *Local) Commit(_ context.Context, c Change) (int64, []Object, error) {
 	if s.entries[c.ID].Rev != c.Rev {
 		return 0, nil, ErrConflict
 	}
-	if c.Rev == 0 && l.records >= l.most {
+	if c.Rev == 0 && l.records >= l.most && !l.makeRoom() {
 		return 0, nil, ErrFull
 	}
 	added, dropped := c.Difference()
@@ -88,11 +90,46 @@ func (l *Local) keep(t Tenant, s *shelf, c Change) {
 	case c.Rev != 0 && c.New == nil:
 		l.records--
 	}
+	if c.Rev != 0 && !c.Old.Counts() {
+		l.gone--
+	}
+	if c.New != nil && !c.New.Counts() {
+		l.gone++
+	}
 	if len(s.entries) == 0 {
 		delete(l.tenants, t)
 		return
 	}
 	l.tenants[t] = s
+}
+
+// roomShare is the inverse of the share of the records that makeRoom drops at once, since it looks
+// at all records each time.
+const roomShare = 64
+
+// makeRoom drops the oldest records of expired contexts, and reports whether there were any. The
+// caller holds the lock.
+func (l *Local) makeRoom() bool {
+	if l.gone == 0 {
+		return false
+	}
+	all := make([]due, 0, l.gone)
+	for t, s := range l.tenants {
+		for id, e := range s.entries {
+			if !e.Record.Counts() {
+				all = append(all, due{Name{t, id}, e.Expires})
+			}
+		}
+	}
+	slices.SortFunc(all, due.compare)
+	for _, d := range all[:min(max(l.most/roomShare, 1), len(all))] {
+		s := l.tenants[d.Tenant]
+		delete(s.entries, d.ID)
+		if l.records, l.gone = l.records-1, l.gone-1; len(s.entries) == 0 {
+			delete(l.tenants, d.Tenant)
+		}
+	}
+	return true
 }
 
 // within checks the tenant's limits. A change that increases nothing is always allowed.
@@ -153,6 +190,17 @@ func (l *Local) Touch(_ context.Context, touches []Touch) error {
 	return nil
 }
 
+// due is a record and the end of its life.
+type due struct {
+	Name
+
+	at time.Time
+}
+
+func (d due) compare(other due) int {
+	return cmp.Or(d.at.Compare(other.at), strings.Compare(d.ID, other.ID))
+}
+
 // Due returns up to n records that have expired by now, the oldest first.
 func (l *Local) Due(_ context.Context, now time.Time, n int) ([]Name, error) {
 	l.mu.Lock()
@@ -161,10 +209,6 @@ func (l *Local) Due(_ context.Context, now time.Time, n int) ([]Name, error) {
 		return nil, nil
 	}
 	l.next = now.Add(time.Hour)
-	type due struct {
-		Name
-		at time.Time
-	}
 	var all []due
 	for t, s := range l.tenants {
 		for id, e := range s.entries {
@@ -176,7 +220,7 @@ func (l *Local) Due(_ context.Context, now time.Time, n int) ([]Name, error) {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b due) int { return cmp.Or(a.at.Compare(b.at), strings.Compare(a.ID, b.ID)) })
+	slices.SortFunc(all, due.compare)
 	names := make([]Name, 0, min(n, len(all)))
 	for _, d := range all[:min(n, len(all))] {
 		names = append(names, d.Name)
