@@ -168,3 +168,28 @@ func TestTheDecisionLogTellsOfACopy(t *testing.T) {
 		t.Errorf("logged as %s", text)
 	}
 }
+
+// Requests of two configurations share what copies may take, and the end of the older configuration
+// is not that of the copies of its requests.
+func TestAReloadEndsNoCopy(t *testing.T) {
+	t.Parallel()
+	gate := make(chan struct{})
+	var was setup
+	p := mirroring(t, "", testkit.JSON(200, testkit.Completion), testkit.After(gate, testkit.JSON(200, testkit.Completion)),
+		func(s *setup) { was = *s })
+	p.chat(ask("hi"))
+	within(t, p.big.Arrived, "the copy")
+	next, old := p.newState(was, 2), p.state
+	p.proxy.Swap(next)
+	p.state = next
+	within(t, old.Idle(), "the end of the old state")
+	closed := make(chan struct{})
+	go func() { old.Close(); close(closed) }()
+	within(t, closed, "its end") // whatever copies wait for
+	for range mirror.AtOnce {
+		p.chat(ask("hi"))
+	}
+	p.copied("dropped", 1)
+	close(gate)
+	p.copied("answered", mirror.AtOnce)
+}

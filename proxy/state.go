@@ -43,6 +43,8 @@ type State struct {
 	tools    *tools.Memo       // shared by all states of a proxy
 	results  *tools.ShortForms // shortened tool results
 
+	replaced bool // a newer state has the pool of copies; written before idle is closed
+
 	refs atomic.Int64  // requests in flight, plus one while the state is current
 	idle chan struct{} // closed when refs falls to 0
 }
@@ -72,10 +74,13 @@ func (st *State) release() {
 func (st *State) Idle() <-chan struct{} { return st.idle }
 
 // Close stops the workers of the guard and waits for them and for responses that are being stored.
-// Call it once, after Idle is closed.
+// It also ends copies in flight, unless a newer state has taken them over. Call it once, after Idle
+// is closed.
 func (st *State) Close() {
 	st.guard.Close()
-	st.book.Copies.Close()
+	if !st.replaced {
+		st.book.Copies.Close()
+	}
 	st.Caching.Close()
 	for _, m := range st.Models {
 		m.CloseIdle()
@@ -97,6 +102,7 @@ func (st *State) inherit(old *State) {
 	st.Chooser.Spent = old.Chooser.Spent
 	st.notices.Adopt(old.notices)
 	st.places.Chains, st.tools, st.book.Seen = old.places.Chains, old.tools, old.book.Seen
+	st.book.Copies, old.replaced = old.book.Copies, true
 	st.auth.Adopt(old.auth)
 	if !st.salted {
 		st.places.Salts = old.places.Salts

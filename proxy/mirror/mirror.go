@@ -160,10 +160,11 @@ func (m *Copy) Send(
 	return out
 }
 
-// Pool runs the copies of a state's requests, each on a goroutine that Close ends and waits for.
+// Pool runs copies of requests, each on a goroutine that Close ends and waits for. The states of a
+// proxy share one.
 type Pool struct {
 	slots chan struct{}
-	done  context.Context //nolint:containedctx // of the state, which outlives requests
+	done  context.Context //nolint:containedctx // of the pool, which outlives requests
 	stop  context.CancelFunc
 	all   sync.WaitGroup
 }
@@ -200,7 +201,7 @@ func (c *Pool) Close() {
 // Wait waits for the copies in flight.
 func (c *Pool) Wait() { c.all.Wait() }
 
-// Limits of copies: the number in flight per state, and the duration of one. Any more are dropped.
+// Limits of copies: the number in flight, and the duration of one. Any more are dropped.
 const (
 	AtOnce   = 16
 	copyTime = 5 * time.Minute

@@ -55,7 +55,7 @@ type Book struct {
 	Prompts       map[string]string // that routes name
 	Priciest      choose.Price      // price for the baseline of every response
 	Tenants       map[string]bool   // configured tenants, which have their own metrics
-	Copies        *mirror.Pool      // copies in flight
+	Copies        *mirror.Pool      // copies in flight, of all configurations
 	Seen          *signs.Watch      // turns that await signs from the next turn
 	MaxRetryAfter time.Duration
 }
