@@ -48,6 +48,10 @@ func TestBucketsAreSharedByReplicas(t *testing.T) {
 	if full, fits := put(0, Charge{Bucket: "a", Room: 100, N: -10_000, Force: true}); !fits || full[0] != 0 {
 		t.Errorf("taken out: %v, %v", full, fits)
 	}
+	put(0, Charge{Bucket: "c", Room: 100_000, N: 50_000})
+	if full, fits := put(1, Charge{Bucket: "c", Room: 1000, N: 1}); !fits || full[0] > 501 || full[0] < 300 {
+		t.Errorf("in a smaller room: %v, %v", full, fits)
+	}
 }
 
 func TestARedisThatHangsCostsARequestLittle(t *testing.T) {

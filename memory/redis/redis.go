@@ -11,8 +11,8 @@
 //	                 that will replace it
 //	cx:{T}:exp       sorted set of ids by expiry   cx:{T}:ids  sorted set of ids
 //	cx:{T}:q         hash  n (contexts), b (bytes), p (pinned bytes)
-//	cx:{T}:r:B       hash  f (level), t (ms)   a bucket of the limits, by the hash of its name; it
-//	                 expires when it is empty
+//	cx:{T}:r:B       hash  f (level), t (ms), r (its size)   a bucket of the limits, by the hash of
+//	                 its name; it expires when it is empty
 //	cx:{vk}:keys  hash    name -> JSON: the records of virtual keys
 //	cx:{vk}:rev   string  changes with each change of them
 //	cx:ts            sorted set of T by when it was entered (s)

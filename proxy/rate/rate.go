@@ -365,12 +365,16 @@ func (s *Lease) apply(ctx context.Context, charges []Charge) (full []float64, fi
 }
 
 // bucket returns the bucket of a charge with its current level. The caller holds the lock. If the
-// clock goes back, nothing drains.
+// clock goes back, nothing drains. If the limit was changed, the bucket keeps the share of its room
+// that was used, so that it still drains within a minute.
 func (l *Limiter) bucket(c Charge, now time.Time) *bucket {
 	b := l.buckets[c.Bucket]
 	if b == nil {
 		b = &bucket{at: now}
 		l.buckets[c.Bucket] = b
+	}
+	if b.room > 0 && b.room != c.Room {
+		b.full *= float64(c.Room) / float64(b.room)
 	}
 	if gone := now.Sub(b.at).Minutes(); gone > 0 {
 		b.full = max(b.full-gone*float64(c.Room), 0)

@@ -73,6 +73,32 @@ func TestRequestsAMinute(t *testing.T) {
 
 func second(_ *Lease, err error) error { return err }
 
+// A limit on a minute lets somebody wait for a minute, also behind one that was changed.
+func TestAChangedLimitCountsTheShareThatWasUsed(t *testing.T) {
+	t.Parallel()
+	c := startClock()
+	l := New(nil, c.now)
+	of := func(n int) []Limit { return limits(Limit{Scope: "a", Requests: n}) }
+	for range 500 {
+		if !admitted(l.Admit(t.Context(), "", of(1000))) {
+			t.Fatal("refused")
+		}
+	}
+	for i := range 5 {
+		if s, err := l.Admit(t.Context(), "", of(10)); err != nil || s.Left(Requests).Left != 4-i {
+			t.Fatalf("request %d of the second half of a smaller minute: %+v, %v", i, s, err)
+		}
+	}
+	e := refusal(t, second(l.Admit(t.Context(), "", of(10))))
+	if e.Used != 10 || e.Wait != 6*time.Second || e.Reset != time.Minute {
+		t.Errorf("refused with %+v", e)
+	}
+	c.pass(3 * time.Second)
+	if s, err := l.Admit(t.Context(), "", of(100)); err != nil || s.Left(Requests).Left != 4 {
+		t.Errorf("of a larger minute: %+v, %v", s, err)
+	}
+}
+
 func TestTokensAreEstimatedAndSettled(t *testing.T) {
 	t.Parallel()
 	c := startClock()
