@@ -98,13 +98,32 @@ func (d *discovery) ask(ctx context.Context, models []backend.ModelOptions) erro
 				errs = append(errs, err)
 				continue
 			}
-			slices.SortFunc(now, func(a, b found) int { return cmp.Or(cmp.Compare(a.address, b.address), cmp.Compare(a.port, b.port)) })
+			now = tidied(now)
 			d.mu.Lock()
 			d.known[key] = now
 			d.mu.Unlock()
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// tidied sorts servers and drops duplicates: a Pod may be in two EndpointSlices while they change.
+// Weights of SRV records, which go up to 65535, are scaled to those of endpoints.
+func tidied(list []found) []found {
+	slices.SortStableFunc(list, func(a, b found) int {
+		return cmp.Or(cmp.Compare(a.address, b.address), cmp.Compare(a.port, b.port))
+	})
+	list = slices.CompactFunc(list, func(a, b found) bool { return a.address == b.address && a.port == b.port })
+	most := 0
+	for _, s := range list {
+		most = max(most, s.weight)
+	}
+	for i := range list {
+		if s := &list[i]; most > pool.MaxWeight && s.weight > 0 {
+			s.weight = max(1, s.weight*pool.MaxWeight/most)
+		}
+	}
+	return list
 }
 
 // nameOf is what is resolved for an endpoint; an empty key is nothing.

@@ -27,7 +27,11 @@ func TestANameBecomesOneEndpointForEachServer(t *testing.T) {
 	d.lookup = func(_ context.Context, kind, host, _ string) ([]found, error) {
 		switch {
 		case kind == pool.ResolveSRV && host == "_http._tcp.vllm":
-			return []found{{"pod-b", 8001, 5}, {"pod-a", 8000, 0}}, nil
+			return []found{{"pod-b", 8001, 5}, {"pod-a", 8000, 0}, {"pod-b", 8001, 5}}, nil
+		case kind == pool.ResolveSRV:
+			return []found{{"b", 1, 1}, {"a", 1, 65535}, {"c", 1, 32768}}, nil
+		case kind == pool.ResolveSlices: // a Pod may be in two slices while they change
+			return []found{{"10.0.0.1", 80, 0}, {"10.0.0.2", 80, 0}, {"10.0.0.1", 80, 0}}, nil
 		case host == "pods":
 			return []found{{address: "fd00::2"}, {address: "10.0.0.1"}}, nil
 		}
@@ -37,6 +41,8 @@ func TestANameBecomesOneEndpointForEachServer(t *testing.T) {
 		{Name: "plain", URL: "http://h/v1"},
 		{Name: "a", URL: "https://pods:8443/v1", Resolve: "a", Weight: 2},
 		{Name: "s", URL: "http://_http._tcp.vllm/v1", Resolve: "srv", Weight: 3},
+		{Name: "w", URL: "http://_http._tcp.weighty/v1", Resolve: "srv"},
+		{Name: "k", URL: "http://vllm/v1", Resolve: "endpointslice"},
 		{Name: "lost", URL: "http://lost/v1", Resolve: "a"},
 	}}}
 	if err := d.ask(t.Context(), models); err == nil || !strings.Contains(err.Error(), "no such host") {
@@ -53,12 +59,17 @@ func TestANameBecomesOneEndpointForEachServer(t *testing.T) {
 		{Name: "a-fd00--2-8443", URL: "https://[fd00::2]:8443/v1", Resolve: "a", Weight: 2, TLS: tls},
 		{Name: "s-pod-a-8000", URL: "http://pod-a:8000/v1", Resolve: "srv", Weight: 3},
 		{Name: "s-pod-b-8001", URL: "http://pod-b:8001/v1", Resolve: "srv", Weight: 5},
+		{Name: "w-a-1", URL: "http://a:1/v1", Resolve: "srv", Weight: 1000},
+		{Name: "w-b-1", URL: "http://b:1/v1", Resolve: "srv", Weight: 1},
+		{Name: "w-c-1", URL: "http://c:1/v1", Resolve: "srv", Weight: 500},
+		{Name: "k-10-0-0-1-80", URL: "http://10.0.0.1:80/v1", Resolve: "endpointslice"},
+		{Name: "k-10-0-0-2-80", URL: "http://10.0.0.2:80/v1", Resolve: "endpointslice"},
 		{Name: "lost", URL: "http://lost/v1", Resolve: "a"},
 	}
 	if diff := cmp.Diff(want, d.expand(models)[0].Endpoints); diff != "" {
 		t.Errorf("endpoints (-want +got):\n%s", diff)
 	}
-	if len(models[0].Endpoints) != 4 {
+	if len(models[0].Endpoints) != 6 {
 		t.Error("the configuration was changed")
 	}
 	if err := (backend.ModelOptions{Name: "m", Endpoints: want}).Validate(); err != nil {

@@ -54,6 +54,9 @@ const (
 	ResolveSlices = "endpointslice"
 )
 
+// MaxWeight is the greatest EndpointOptions.Weight.
+const MaxWeight = 1000
+
 // Check reports every bad option to p; at is the path of the endpoint. The caller checks that names
 // are unique.
 func (o *EndpointOptions) Check(p *option.Problems, at string) {
@@ -61,7 +64,7 @@ func (o *EndpointOptions) Check(p *option.Problems, at string) {
 	if _, err := baseURL(o.URL); err != nil {
 		p.Addf(at+".url", "%v", err)
 	}
-	if o.Weight < 0 || o.Weight > 1000 {
+	if o.Weight < 0 || o.Weight > MaxWeight {
 		p.Addf(at+".weight", "%d is not between 1 and 1000", o.Weight)
 	}
 	switch o.Resolve {
