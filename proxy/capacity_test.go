@@ -114,6 +114,44 @@ func TestAReloadForgetsEndpointsThatAreGone(t *testing.T) {
 	}
 }
 
+// An endpoint that is removed and comes back, such as a Pod that was not ready for a moment, still
+// has its requests in flight.
+func TestAnEndpointThatComesBackStillHasItsRequests(t *testing.T) {
+	t.Parallel()
+	slow, other := hostile.Start(t, hostile.Options{Mode: "stall"}), hostile.Start(t, hostile.Options{})
+	capped := func(up *hostile.Server, name string) []backend.ModelOptions {
+		models := hostileModels(up)
+		for i := range models {
+			models[i].Endpoints[0].Name, models[i].Endpoints[0].MaxInflight = name, 1
+			models[i].Queue = pool.QueueOptions{Wait: option.Duration(time.Millisecond)}
+		}
+		return models
+	}
+	b := start(t, capped(slow, "node-a"))
+	leave := b.leaveable(askStream("hi"), "data: ")
+	for i, models := range [][]backend.ModelOptions{
+		capped(other, "node-z"), capped(other, "node-z"), capped(slow, "node-a"),
+	} {
+		b.proxy.Swap(b.newState(setup{
+			options: settings.DefaultServer(), auth: auth.DefaultOptions(), models: models, routes: testRoutes,
+			classifier: b.classifier,
+		}, uint64(i)+2))
+	}
+	if got := b.chat(ask("hi")); got.code(t) != "overloaded" {
+		t.Errorf("beside a request to an endpoint with room for one: %d %s", got.status, got.body)
+	}
+	if m := b.metrics(); !strings.Contains(m, `signalbox_endpoint_inflight{endpoint="node-a",model="small"} 1`) {
+		t.Errorf("metrics are %s", m)
+	}
+	if got := b.do("GET", "/readyz", ""); strings.Contains(got.body, `"state":"draining"`) ||
+		!strings.Contains(got.body, `{"name":"node-a","state":"up","inflight":1}`) {
+		t.Errorf("readyz: %s", got.body)
+	}
+	leave()
+	small := b.proxy.state.Load().Models[1].Endpoints[0]
+	waitFor(t, "the request to end", func() bool { return small.Inflight() == 0 })
+}
+
 // An ejected endpoint returns when a request to it succeeds.
 func TestAnEndpointThatFailsIsLeftAndComesBack(t *testing.T) {
 	t.Parallel()

@@ -133,6 +133,10 @@ func (l *removedEndpoints) add(st, old *State) {
 		}
 		l.all = append(l.all, gone...)
 	}
+	l.all = slices.DeleteFunc(l.all, func(e *pool.Endpoint) bool {
+		m, ok := st.ByName[e.Model]
+		return ok && m.Has(e) // it is back
+	})
 	l.forget()
 }
 

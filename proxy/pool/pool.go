@@ -35,7 +35,8 @@ type Group struct {
 	health    HealthOptions
 	line      QueueOptions
 	queue     *queue
-	capped    bool // some endpoint has a cap
+	capped    bool        // some endpoint has a cap
+	gone      []*Endpoint // removed by a reload while they had requests in flight
 }
 
 // Endpoint is one server of a model. It is up unless active checks fail, and ejected for a while
@@ -415,14 +416,16 @@ func (e *Endpoint) checked(err error) {
 }
 
 // Adopt makes the group the successor of an older one of the same model. Endpoints that both have,
-// by name and address, keep their state, and the requests of both groups share one queue. From now
-// on the new max_inflight applies to both, and a waiting request gets the room that it adds. Only
-// the new health checks count; without any, no endpoint is down. Call it before the group is used.
+// by name and address, keep their state, and the requests of both groups share one queue. So does
+// an endpoint that was removed earlier and still has requests in flight. From now on the new
+// max_inflight applies to both, and a waiting request gets the room that it adds. Only the new
+// health checks count; without any, no endpoint is down. Call it before the group is used.
 func (g *Group) Adopt(old *Group) {
 	g.queue = old.queue
+	before := slices.Concat(old.gone, old.Endpoints)
 	for _, e := range g.Endpoints {
 		e.queue = old.queue
-		for _, b := range old.Endpoints {
+		for _, b := range before {
 			if b.Name == e.Name && *b.Chat == *e.Chat {
 				b.cap.Store(e.cap.Load())
 				e.vitals = b.vitals
@@ -434,6 +437,7 @@ func (g *Group) Adopt(old *Group) {
 			}
 		}
 	}
+	g.gone = slices.DeleteFunc(before, func(b *Endpoint) bool { return g.Has(b) || b.Inflight() == 0 })
 }
 
 // takeChecks makes the health checks of the endpoint's own group the only ones that count.
@@ -448,9 +452,14 @@ func (e *Endpoint) takeChecks() {
 // Left returns the endpoints of an older group that have no successor in this one.
 func (g *Group) Left(old *Group) (out []*Endpoint) {
 	for _, b := range old.Endpoints {
-		if !slices.ContainsFunc(g.Endpoints, func(e *Endpoint) bool { return e.vitals == b.vitals }) {
+		if !g.Has(b) {
 			out = append(out, b)
 		}
 	}
 	return out
+}
+
+// Has reports whether the group has an endpoint or its successor.
+func (g *Group) Has(b *Endpoint) bool {
+	return slices.ContainsFunc(g.Endpoints, func(e *Endpoint) bool { return e.vitals == b.vitals })
 }
