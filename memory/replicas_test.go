@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"signalbox/internal/testkit"
 	"signalbox/memory/blob"
 	"signalbox/memory/ledger"
@@ -360,6 +362,31 @@ func TestAFullRedisIsAFullStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	create(t, s, alice, draft("small"))
+}
+
+// That a Redis has no room for more ends nothing that is in use.
+func TestAFullRedisKeepsWhatIsUsed(t *testing.T) {
+	t.Parallel()
+	server := testkit.NewRedis(t, "--maxmemory-policy", "noeviction")
+	clock := testkit.NewClock()
+	link := connect(t, server, clock.Now)
+	s := newStore(t, testOptions(clock), link)
+	c := create(t, s, alice, draft("text"))
+	err := link.Do(t.Context(), testkit.Patience, func(ctx context.Context, r rueidis.Client) error {
+		return r.Do(ctx, r.B().ConfigSet().ParameterValue().ParameterValue("maxmemory", "100kb").Build()).Error()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Create(t.Context(), alice, draft("more")); !errors.Is(err, ErrFull) {
+		t.Fatalf("it is not full: %v", err)
+	}
+	for range 5 {
+		clock.Pass(40 * time.Minute)
+		s.Sweep(t.Context())
+		wantText(t, s, alice, Ref{ID: c.ID}, "text", page.Gone)
+		s.Sweep(t.Context())
+	}
 }
 
 func TestReplicasThatChangeTheSameContextAllSucceed(t *testing.T) {

@@ -150,7 +150,7 @@ func New(o Options) (*Store, error) {
 			// scripts that free memory must not be refused.
 			commit:  rueidis.NewLuaScript("#!lua\n" + commitScript),
 			shrink:  rueidis.NewLuaScript("#!lua flags=allow-oom\n" + commitScript),
-			touch:   rueidis.NewLuaScriptRetryable("#!lua\n" + touchScript),
+			touch:   rueidis.NewLuaScriptRetryable("#!lua flags=allow-oom\n" + touchScript), // what is in use must not end
 			rate:    rueidis.NewLuaScript("#!lua\n" + rateScript),
 			budget:  rueidis.NewLuaScript("#!lua\n" + budgetScript),
 			flights: rueidis.NewLuaScript("#!lua\n" + flightsScript),
