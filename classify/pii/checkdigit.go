@@ -143,14 +143,16 @@ func hybrid(s string) bool {
 	return (p+int(s[len(s)-1]-'0'))%10 == 1
 }
 
-// german checks a tax number: the most frequent of its first ten digits occurs two or three times,
-// and the last digit is that of hybrid.
+// german checks a tax number: exactly one of its first ten digits is repeated, and occurs two or
+// three times, and the last digit is that of hybrid.
 func german(s string) bool {
-	most := 0
+	repeated, most := 0, 0
 	for d := '0'; d <= '9'; d++ {
-		most = max(most, strings.Count(s[:10], string(d)))
+		if n := strings.Count(s[:10], string(d)); n > 1 {
+			repeated, most = repeated+1, n
+		}
 	}
-	return s[0] != '0' && (most == 2 || most == 3) && hybrid(s)
+	return s[0] != '0' && repeated == 1 && most <= 3 && hybrid(s)
 }
 
 // chinese checks the last character according to ISO 7064, MOD 11-2, X for 10, and the province.

@@ -100,3 +100,17 @@ func TestNamedNumbersThatFailTheirCheckAreSuspected(t *testing.T) {
 		t.Errorf("found %v", got)
 	}
 }
+
+// TestAGermanTaxNumberRepeatsOneDigit checks the rule about the first ten digits; all of these have
+// the right check digit.
+func TestAGermanTaxNumberRepeatsOneDigit(t *testing.T) {
+	t.Parallel()
+	for number, want := range map[string]bool{"86095742719": true, "11223344553": false} {
+		if !hybrid(number) {
+			t.Errorf("%s: the check digit is wrong", number)
+		}
+		if got := german(number); got != want {
+			t.Errorf("%s is a tax number: %v, want %v", number, got, want)
+		}
+	}
+}
