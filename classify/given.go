@@ -205,7 +205,7 @@ func (c *Classifier) judgeTexts(ctx context.Context, r *request, k signal.Kind) 
 	return v
 }
 
-// newestTexts returns the indices of at most most units to ask about: the newest of the origins
+// newestTexts returns the indices of no more than most units to ask about: the newest of the origins
 // that the signal covers, then the newest of all.
 func newestTexts(units []*unit, speaks signal.Origins, most int) []int {
 	var out []int

@@ -41,7 +41,7 @@ func (l *lru[K, V]) get(key K) (v V, ok bool) {
 }
 
 // put stores a value under key, replacing an older one. It then evicts the least recently used
-// values until at most most values and room bytes are left.
+// values until no more than most values and room bytes are left.
 func (l *lru[K, V]) put(key K, v V, most, room int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

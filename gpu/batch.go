@@ -72,7 +72,7 @@ func (o BatchOptions) resolved() BatchOptions {
 
 const (
 	shortestBucket = 16 // maximum tokens of a row in the first bucket
-	// per run, padding included: the memory of attention grows with the square of the row length
+	// per run, padding included: the memory of attention grows with the square of the row length.
 	maxBatchTokens = 1 << 14
 	numBuckets     = 48
 )
@@ -447,7 +447,7 @@ type gain struct {
 
 const (
 	leastGain = .95 // maximum ratio of the time in a group to the time alone
-	// number of runs after which a length that was not faster in groups is tried again
+	// number of runs after which a length that was not faster in groups is tried again.
 	lookAgain  = 256
 	oldestPart = 16 // window of the moving averages, in runs
 )

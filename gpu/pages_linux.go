@@ -23,7 +23,7 @@ import (
 const (
 	hugePage = 2 << 20 // bytes, on amd64, and on arm64 with pages of 4 KiB
 	// tenths of a huge page's pages that must be in use, because the rest is newly allocated from
-	// the system
+	// the system.
 	mostlyThere = 9
 )
 

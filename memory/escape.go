@@ -30,7 +30,7 @@ func escape(dst []byte, text string) []byte {
 	return append(dst, text[from:]...)
 }
 
-// plain returns the index of the first byte from from on that JSON has to escape, or the length of
+// plain returns the index of the first byte at or after from that JSON has to escape, or the length of
 // text. It examines eight bytes at a time, because texts are long and such bytes are rare: a byte
 // of x is below n, at most 128, where x-n borrows from its highest bit and x has none (Anderson,
 // "Bit Twiddling Hacks", hasless).

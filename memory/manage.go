@@ -81,7 +81,7 @@ func (s *Store) apply(r *ledger.Record, expires time.Time, p Patch) (time.Time, 
 }
 
 // fix makes the life of a record fixed, from its last use on, or one that use makes longer.
-func (s *Store) fix(r *ledger.Record, expires time.Time, fixed bool) { //nolint:revive // as clients say it
+func (s *Store) fix(r *ledger.Record, expires time.Time, fixed bool) {
 	switch {
 	case !fixed:
 		r.Ends = time.Time{}

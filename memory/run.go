@@ -21,7 +21,7 @@ import (
 const (
 	tick     = time.Second // interval between checks for idle objects and postponed work
 	dueTicks = 10          // interval between checks for expired records, in ticks
-	// goroutines that bring contexts in, and as many that derive them again
+	// goroutines that bring contexts in, and as many that derive them again.
 	wakers   = 2
 	mostDue  = 256             // maximum number of records expired by one Sweep
 	lastWord = 2 * time.Second // time limit for what is sent when Run ends

@@ -72,9 +72,7 @@ func (p *Proxy) send(
 	)
 	defer func() { refusal.Close() }()
 	for n := 1; ; n++ {
-		w.Heartbeat.Start() // from here on, the request may wait for a slot
-		m, lease, err := where.Next(ctx)
-		w.Heartbeat.Pause()
+		m, lease, err := nextSlot(ctx, w, where)
 		switch {
 		case errors.Is(err, fault.ErrEndpointsFull), errors.Is(err, fault.ErrAsleep):
 			last = err
@@ -125,6 +123,14 @@ func (p *Proxy) send(
 		return last
 	}
 	return p.relayRefusal(ctx, st, w, refusal, effort, o)
+}
+
+// nextSlot returns the model and the slot of the coming attempt. While the request waits for them,
+// comments keep its connection alive.
+func nextSlot(ctx context.Context, w *downstream.Writer, where *placement.Plan) (*backend.Model, *pool.Lease, error) {
+	w.Heartbeat.Start()
+	defer w.Heartbeat.Pause()
+	return where.Next(ctx)
 }
 
 // hold returns the better of two refusals with the effort requested for it. A held refusal keeps no

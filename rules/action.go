@@ -127,7 +127,7 @@ const (
 	SignLength  Sign = "length"  // it was cut off at its length limit
 	SignEmpty   Sign = "empty"   // it has neither text nor a tool call
 	SignRefusal Sign = "refusal" // the model declined, or a filter ended the response
-	// a call of an unknown tool, or with arguments that do not fit the tool
+	// SignToolCall is a call of an unknown tool, or with arguments that do not fit the tool.
 	SignToolCall Sign = "tool_call"
 	SignJSON     Sign = "json"  // it does not have the format that the request demands
 	SignGuard    Sign = "guard" // the guard found a claim that fails

@@ -13,7 +13,7 @@ var digits = regexp.MustCompile(`(?:^|[\s($€£])(\d[\d,]*(?:\.\d+)?)(?:[\s)%;,
 // sentenceEnd splits running text roughly into sentences.
 var sentenceEnd = regexp.MustCompile(`[.!?]\s+|\n+`)
 
-// changed makes claims from sentences with numbers, at most most of a kind: true ones, verbatim and
+// changed makes claims from sentences with numbers, no more than most of a kind: true ones, verbatim and
 // after a few added words; and false ones with a digit changed, with two numbers of the sentence
 // exchanged, and with a number replaced by one of another sentence.
 func changed(texts []string, most int) []pair {

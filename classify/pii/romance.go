@@ -200,7 +200,7 @@ const (
 	opensStreet  opens = 1 << iota // before the name, with the number after it
 	opensAlso                      // like opensStreet, but with another meaning in English
 	behindNumber                   // after the number, too
-	// after the number, followed by a small word: 5 place du Marché
+	// after the number, followed by a small word: 5 place du Marché.
 	behindNumberOf
 	opensCourse // also means a lesson, unless a town follows
 )

@@ -10,7 +10,7 @@ const (
 	kindASCII             // ASCII letters and digits within a word
 	kindLatin             // further Latin letters
 	kindAlike             // letters of scripts with look-alikes of Latin letters
-	// variants of letters and digits: mathematical, full width, enclosed, small capitals
+	// variants of letters and digits: mathematical, full width, enclosed, small capitals.
 	kindCompat
 	kindMark      // combining marks
 	kindIgnorable // characters without a shape

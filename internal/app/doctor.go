@@ -220,6 +220,12 @@ func (x *examination) ports(ctx context.Context) {
 			x.say("ports", LevelOK, l.path, "", "signalbox is running on %s", l.addr)
 			continue
 		}
+		if asked := x.cfg.Server.TLS.ClientCAFile != "" && l.scheme == "https"; asked && runs(ctx, "http", x.cfg.Server.AdminListen) {
+			x.runs = true
+			x.say("ports", LevelOK, l.path, "", "%s is in use, and signalbox is running on %s; the listener requires client "+
+				"certificates, so it was not asked", l.addr, x.cfg.Server.AdminListen)
+			continue
+		}
 		x.say("ports", LevelProblem, l.path, "stop the process that listens there, or choose another address", "%v", err)
 	}
 }

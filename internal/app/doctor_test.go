@@ -350,6 +350,27 @@ func TestTheDoctorKnowsARunningSignalboxByTLS(t *testing.T) {
 	}
 }
 
+// TestTheDoctorKnowsARunningSignalboxThatRequiresCertificates checks that the doctor finds a
+// signalbox that it has no client certificate for by its admin listener.
+func TestTheDoctorKnowsARunningSignalboxThatRequiresCertificates(t *testing.T) {
+	t.Parallel()
+	ca := testkit.NewAuthority(t)
+	cert, key := ca.Issue("proxy.internal")
+	secure := fmt.Sprintf("tls: {cert_file: %q, key_file: %q, client_ca_file: %q}", cert, key, ca.File)
+	s := serve(t, configure(t, "server: {"+secure+"}\n"), config.Settings{})
+	at, admin := strings.TrimPrefix(s.url, "http://"), strings.TrimPrefix(s.admin, "http://")
+	file := filepath.Join(t.TempDir(), "signalbox.yaml")
+	text := fmt.Sprintf("server: {listen: %q, admin_listen: %q, %s}\n", at, admin, secure) +
+		"models: [{name: m, endpoints: [{name: a, url: 'http://127.0.0.1:1/v1'}]}]\ndefault: {models: [m]}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := said(Examine(t.Context(), file, Options{Env: os.LookupEnv, Log: io.Discard}))
+	if want := "ok ports server.listen: " + at + " is in use, and signalbox is running on " + admin; !strings.Contains(got, want) {
+		t.Errorf("want %s in\n%s", want, got)
+	}
+}
+
 func TestTheDoctorGoesOnWithoutAFile(t *testing.T) {
 	t.Parallel()
 	got := said(Examine(t.Context(), filepath.Join(t.TempDir(), "none.yaml"), Options{Env: os.LookupEnv, Log: io.Discard, Settings: config.Settings{}}))

@@ -16,7 +16,7 @@ import (
 // writes. The codec pieces has no seams.
 const (
 	// smaller pieces find fewer repetitions: two halves of 550 KiB of prose take 1.3 % more than
-	// the whole
+	// the whole.
 	pieceSize  = 256 << 10
 	mostPieces = 64
 	seamSize   = slack

@@ -20,7 +20,8 @@ const (
 	looks       = 8      // number of outcomes examined when a new one arrives
 	newShare    = 4      // lines are fitted again when a quarter of the outcomes is new
 	doubtGap    = 1.0    // prior weight against similar responses, see difference
-	// share of known requests that are less similar to others than the lines apply to
+	// strangers is the share of known requests that are less similar to others than the lines apply
+	// to.
 	strangers = 0.05
 )
 
@@ -112,7 +113,7 @@ type pair struct {
 	low, high float64
 }
 
-// survey starts a survey of at most most outcomes of each effort; nil if no model has enough
+// survey starts a survey of no more than most outcomes of each effort; nil if no model has enough
 // outcomes at two efforts.
 func (t *table) survey(most int) *survey {
 	v := &survey{refs: make([]int, len(t.models)), pairs: map[int]*pair{}}

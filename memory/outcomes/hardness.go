@@ -30,7 +30,7 @@ const (
 	hardFewest = 50   // minimum number of outcomes before all is used
 	hardEvery  = 8    // minimum number of outcomes between two fits
 	hardShare  = 64   // the same, as a share of the known outcomes
-	// minimum number of outcomes of an arm for a regression of its own; half of them keep it
+	// minimum number of outcomes of an arm for a regression of its own; half of them keep it.
 	ownFewest = 100
 	mostOwn   = 16  // maximum number of arms with a regression of their own, each 0.3 MB
 	doubtTold = 1.0 // prior sum of squares against the predictions of an arm's own regression

@@ -20,13 +20,13 @@ const (
 	doubtOwn    = 20.0 // the same for those of one model
 	doubtEffort = 8.0  // the same for those at one effort of a model
 	doubtLong   = 4.0  // the same for the length of a response
-	// number of outcomes with the prior's score with which a share of good responses starts
+	// number of outcomes with the prior's score with which a share of good responses starts.
 	doubtScore  = 4.0
 	leastSpread = 0.02 // minimum variance of one score: no model is always right
 	deviates    = 0.12 // standard deviation of a model's quality between subjects
-	// standard deviations subtracted from what similar requests say about one model
+	// standard deviations subtracted from what similar requests say about one model.
 	sureBy = 1.0
-	// standard deviations above the mean of the logarithm: 99 of 100 lengths are below
+	// standard deviations above the mean of the logarithm: 99 of 100 lengths are below.
 	longTail = 2.33
 )
 

@@ -34,10 +34,10 @@ const (
 	whySame    = "same"        // there is no reason to move it
 	whyPrefill = "prefill"     // the gain of a move is not worth the prefill
 	whyTool    = "tool_result" // a tool result goes to the model that called the tool
-	// only the servers of this model have the response that the request continues
+	// only the servers of this model have the response that the request continues.
 	whyState   = "server_state"
 	whySubject = "subject" // the subject changed
-	// another model is better, cheaper or faster by more than the prefill costs
+	// another model is better, cheaper or faster by more than the prefill costs.
 	whyFigures   = "figures"
 	whyRules     = "rules"         // its model is no candidate of the route taken
 	whyEscalated = "escalated"     // the response of its model was judged and discarded

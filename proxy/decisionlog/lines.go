@@ -19,7 +19,7 @@ type Lines struct {
 	line []byte
 }
 
-// NewLines returns the lines of r, each of at most most bytes.
+// NewLines returns the lines of r, each of no more than most bytes.
 func NewLines(r io.Reader, most int) *Lines {
 	return &Lines{r: bufio.NewReaderSize(r, 64<<10), most: most}
 }

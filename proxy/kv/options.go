@@ -13,7 +13,8 @@ import (
 // The levels of an endpoint: what it supports beyond the API.
 const (
 	LevelOpenAI = "openai" // nothing
-	// vLLM with automatic prefix caching: accepts cache_salt and reports its state at /metrics
+	// LevelAPC is vLLM with automatic prefix caching: it accepts cache_salt and reports its state at
+	// /metrics.
 	LevelAPC  = "apc"
 	LevelAuto = "auto" // determined from /metrics; openai until then
 )

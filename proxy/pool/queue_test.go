@@ -322,6 +322,7 @@ func TestAReloadServesThoseThatWait(t *testing.T) {
 	t.Parallel()
 	line := QueueOptions{Max: 9, Wait: option.Duration(30 * time.Second)}
 	t.Run("a higher cap is for those that wait already", func(t *testing.T) {
+		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			old, e := capped(t, 1, line)
 			held, _ := e.Enter()
@@ -344,6 +345,7 @@ func TestAReloadServesThoseThatWait(t *testing.T) {
 		})
 	})
 	t.Run("a lower cap holds for those that wait already", func(t *testing.T) {
+		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			old, e := capped(t, 2, line)
 			one, _ := e.Enter()
@@ -365,6 +367,7 @@ func TestAReloadServesThoseThatWait(t *testing.T) {
 		})
 	})
 	t.Run("a new endpoint is for those that know it", func(t *testing.T) {
+		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			old, e := capped(t, 1, line)
 			_, _ = e.Enter() // for longer than anybody waits
@@ -400,6 +403,7 @@ func TestAReloadServesThoseThatWait(t *testing.T) {
 		})
 	})
 	t.Run("a new endpoint is free while the line is full of those that do not know it", func(t *testing.T) {
+		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			short := QueueOptions{Max: 2, Wait: option.Duration(30 * time.Second)}
 			old, e := capped(t, 1, short)

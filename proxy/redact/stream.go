@@ -26,7 +26,7 @@ type Stream struct {
 // Limits of what is held back.
 const (
 	// texts that hold something back at a time; a placeholder split in a further one is not
-	// restored
+	// restored.
 	maxTails = 64
 	maxFrame = 4 << 10 // bytes of an event for which text is held back by repeating the event
 )

@@ -79,7 +79,7 @@ type Trial struct {
 const (
 	fateKept = "kept" // the response was judged good enough
 	fateLate = "late" // it was delivered before its end, after the maximum hold time
-	// it could not be read, or not checked by the guard, so it is delivered unjudged
+	// it could not be read, or not checked by the guard, so it is delivered unjudged.
 	fateUnread = "unread"
 	fateDone   = "escalated" // it was discarded, and another model has answered
 	Failed     = "failed"    // discarded, but delivered because no other model answered

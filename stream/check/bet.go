@@ -16,10 +16,9 @@ import (
 type force uint8
 
 const (
-	asIs force = iota
-	// "may", "might", "plans to", "almost": the statement need not be true.
-	perhaps
-	surely // "must", "required", "always": no alternative
+	asIs    force = iota
+	perhaps       // "may", "might", "plans to", "almost": the statement need not be true
+	surely        // "must", "required", "always": no alternative
 )
 
 // forces maps English words, by hash, to how certain or binding they make a sentence.

@@ -13,7 +13,7 @@ type feature int
 
 // The features, in order. A Fusion names those it uses, so new ones may be appended.
 const (
-	// highest probability of entailment over the premises that the judge read
+	// highest probability of entailment over the premises that the judge read.
 	entailMax     feature = iota
 	entailBest            // probability for the best window
 	neutralMin            // lowest neutral probability

@@ -30,7 +30,7 @@ const (
 	Free   Place = iota // in text
 	Within              // in inline code, a formula, or the possible start of a code block
 	Behind              // on the line that ended a code block
-	// In a code block, in indented code or a JSON object, or directly after such an object.
+	// Inside is in a code block, in indented code or a JSON object, or directly after such an object.
 	Inside
 )
 

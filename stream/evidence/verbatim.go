@@ -72,8 +72,8 @@ func bare(text string) string {
 // space, capitals, marks of emphasis and code, and final punctuation are ignored.
 //
 // A text of more than cutWords words may also be a piece of a source. It must then occur there
-// literally, apart from the marks around it, but may begin and end anywhere. Says returns the
-// sentence in which it begins. Only the first maxSearched bytes of evidence, in whole sources, are
+// literally, apart from the marks around it, but may begin and end between any two words. Says
+// returns the sentence in which it begins, unless what stands before it there may deny it. Only the first maxSearched bytes of evidence, in whole sources, are
 // searched for pieces, because each claim is searched in all of them.
 //
 // Says does not allocate. It takes as long as reading the text or, for a long text that equals no
@@ -102,14 +102,23 @@ func (e *Evidence) Says(text string) int {
 		if at < 0 || !apart(e.sources[i].Text, at, at+len(text)) {
 			continue
 		}
-		first, last := e.span(i)
-		for s := first; s < last; s++ {
-			if e.sentences[s].start >= 0 && e.sentences[s].end > at {
-				if denied(e.sources[i].Text[min(e.sentences[s].start, at):at]) {
-					return -1
-				}
-				return s
+		if s := e.sentenceAt(i, at); s >= 0 {
+			if denied(e.sources[i].Text[min(e.sentences[s].start, at):at]) {
+				return -1
 			}
+			return s
+		}
+	}
+	return -1
+}
+
+// sentenceAt returns the sentence of source i that holds the byte at a place, or follows it; -1 if
+// there is none.
+func (e *Evidence) sentenceAt(i, at int) int {
+	first, last := e.span(i)
+	for s := first; s < last; s++ {
+		if e.sentences[s].start >= 0 && e.sentences[s].end > at {
+			return s
 		}
 	}
 	return -1
@@ -121,7 +130,7 @@ func apart(text string, from, to int) bool {
 	after, _ := utf8.DecodeRuneInString(text[to:])
 	first, _ := utf8.DecodeRuneInString(text[from:])
 	last, _ := utf8.DecodeLastRuneInString(text[:to])
-	return !(inWord(before) && inWord(first)) && !(inWord(last) && inWord(after))
+	return (!inWord(before) || !inWord(first)) && (!inWord(last) || !inWord(after))
 }
 
 func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }

@@ -446,8 +446,8 @@ func (c *checker) goesOn(match, other candidate) bool {
 }
 
 // besideIt reports whether the clause of the number being judged also contains number other, as the
-// condition of the amount: "up to 80 dollars delivery costs 5" for "Up to 80 dollars it costs
-// something. Delivery costs 5 dollars."
+// condition of the amount. An example is "up to 80 dollars delivery costs 5" for "Up to 80 dollars
+// it costs something. Delivery costs 5 dollars", taken together.
 func (c *checker) besideIt(other candidate) bool {
 	c.left -= comparing * len(c.values)
 	for i := range c.values {

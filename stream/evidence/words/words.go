@@ -93,7 +93,7 @@ func (s *scanner) word() Word {
 		if !s.continues(r, size) {
 			break
 		}
-		if (r == '\'' || r == '’') && elisions[string(form[:n])] && !s.possessive(s.pos+size) {
+		if s.elided(form[:n], r, size) {
 			s.inner, s.pos = true, s.pos+size
 			return finish(form[:n], Word{Start: start, End: s.pos - size, Class: class | Stop})
 		}
@@ -118,6 +118,11 @@ func (s *scanner) word() Word {
 	}
 	s.day = w.Has(Number) && w.End-w.Start <= len("1er")
 	return w
+}
+
+// elided reports whether the rune at pos is the apostrophe behind an elision.
+func (s *scanner) elided(form []byte, r rune, size int) bool {
+	return (r == '\'' || r == '’') && elisions[string(form)] && !s.possessive(s.pos+size)
 }
 
 // possessive reports whether an s that ends its word is at a place, as in "C's".

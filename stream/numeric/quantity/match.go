@@ -20,8 +20,8 @@ type Agreement uint8
 const (
 	Differs Agreement = iota
 	Equal             // the same value, however written
-	// The claim says no more than the evidence: it is rounded, a bound that holds, or a range
-	// around it.
+	// Rounded means that the claim says no more than the evidence: it is rounded, a bound that
+	// holds, or a range around it.
 	Rounded
 	Converted // the same value in another unit, possibly rounded
 )
