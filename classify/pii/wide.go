@@ -11,11 +11,15 @@ import (
 // digits: fewer are not a personal number.
 const leastWide = 6
 
-// firstWide is the lowest first byte of a character that ascii converts.
-const firstWide = 0xD9
+// The least first byte of a character that ascii knows, and the first byte of a no-break space.
+const (
+	firstWide = 0xD9
+	firstHard = 0xC2
+)
 
-// narrowed is a text in which Arabic, Persian and full-width digits, full-width signs and letters,
-// and the hyphens and the space that Japanese uses between digits, are replaced by ASCII.
+// narrowed is a text in which digits of Arabic, Persian and full width, and the signs and letters
+// of full width, stand as those of ASCII, the hyphens and the space that Japanese sets between
+// digits, and the spaces at which programs do not break a number.
 type narrowed struct {
 	text string
 	cuts []cut // in order
@@ -28,7 +32,7 @@ type cut struct{ at, less int }
 func narrow(text string) (n narrowed, ok bool) {
 	digits := 0
 	for i := 0; i < len(text) && digits < leastWide; {
-		if text[i] < firstWide {
+		if text[i] < firstWide && text[i] != firstHard {
 			i++
 			continue
 		}
@@ -51,7 +55,7 @@ func narrow(text string) (n narrowed, ok bool) {
 	less := 0
 	for i, r := range text {
 		_, size := utf8.DecodeRuneInString(text[i:])
-		a := cmp.Or(ascii(r), digitJoint(text, i, r, size))
+		a := cmp.Or(ascii(r), hard(r), digitJoint(text, i, r, size))
 		if a == 0 {
 			b.WriteString(text[i : i+size])
 			continue
@@ -78,15 +82,28 @@ func ascii(r rune) byte {
 	return 0
 }
 
-// digitJoint returns the ASCII equivalent of a non-ASCII hyphen or space at i between two digits,
-// or 0.
+// hard is a blank for a space that is set between the groups of a number to keep them on one line: a
+// no-break space, a narrow one, and those of the width of a figure and of a thin space. It is 0 for
+// all others.
+func hard(r rune) byte {
+	switch r {
+	case '\u00A0', '\u202F', '\u2007', '\u2009':
+		return ' '
+	}
+	return 0
+}
+
+// digitJoint is what a hyphen or a space of another width at i, between two digits, stands for in
+// ASCII, or 0.
 func digitJoint(text string, i int, r rune, size int) byte {
-	joint := byte('-')
+	joint := hard(r)
 	switch r {
 	case 'ー', '‐', '‑', '−':
+		joint = '-'
 	case '　':
 		joint = ' '
-	default:
+	}
+	if joint == 0 {
 		return 0
 	}
 	last, _ := utf8.DecodeLastRuneInString(text[:i])
