@@ -208,6 +208,7 @@ func (f *found) add(p piece) {
 func (h *hider) rewrite(ctx context.Context) ([]byte, error) {
 	nested := make(map[string]bool) // texts that are call arguments, or tool results in JSON
 	h.agreed = make(map[string]use)
+	h.keeper.vault.json = structuredJSON(h.req)
 	reserve := func(s *str) {
 		h.keeper.reserve(s.text)
 		h.keeper.vault.json = h.keeper.vault.json || s.asksJSON()

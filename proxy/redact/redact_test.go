@@ -245,11 +245,23 @@ func TestAPlaceholderWithEscapesInARequestIsLeftAlone(t *testing.T) {
 }
 
 func TestContentThatIsJSONIsRestoredAsJSON(t *testing.T) {
-	_, v := hide(t, `{"model":"auto","response_format":{"type":"json_schema","json_schema":{"name":"x","schema":{}}},"messages":[{"role":"user","content":"Jo \"JJ\" Doe"}]}`)
-	b := v.Body()
-	const want = `{"content":"{\"name\":\"Jo \\\"JJ\\\" Doe\"}","reasoning":"Jo \"JJ\" Doe"}`
-	if got := string(b.Feed([]byte(`{"content":"{\"name\":\"[PERSON_1]\"}","reasoning":"[PERSON_1]"}`))); got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
+	const (
+		plain = `{"content":"{\"name\":\"Jo \"JJ\" Doe\"}","reasoning":"Jo \"JJ\" Doe"}`
+		inner = `{"content":"{\"name\":\"Jo \\\"JJ\\\" Doe\"}","reasoning":"Jo \"JJ\" Doe"}`
+	)
+	for asked, want := range map[string]string{
+		`"response_format":{"type":"json_schema","json_schema":{"name":"x","schema":{}}}`: inner,
+		`"guided_json":{"type":"object"}`:                                                 inner,
+		`"structured_outputs":{"json":{}}`:                                                inner,
+		`"structured_outputs":{"json":"{}"}`:                                              inner,
+		`"structured_outputs":{"json_object":true}`:                                       inner,
+		`"structured_outputs":{"json":null,"json_object":false,"regex":"json"}`:           plain,
+	} {
+		_, v := hide(t, `{"model":"auto",`+asked+`,"messages":[{"role":"user","content":"Jo \"JJ\" Doe"}]}`)
+		got := string(v.Body().Feed([]byte(`{"content":"{\"name\":\"[PERSON_1]\"}","reasoning":"[PERSON_1]"}`)))
+		if got != want {
+			t.Errorf("%s: got  %s\nwant %s", asked, got, want)
+		}
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"signalbox/internal/openai"
 )
 
 // argumentsName is the member with the arguments of a call, which are JSON in a string.
@@ -41,7 +43,16 @@ func (s *str) asksJSON() bool {
 	return s.field == "guided_json"
 }
 
-// walk calls visit for every string in a body, including member names, until ctx ends.
+// structuredJSON reports whether structured_outputs of vLLM says that the answer's content is to be
+// JSON.
+func structuredJSON(req *openai.Request) bool {
+	asked := req.Field("structured_outputs")
+	schema := openai.Member(asked, "json")
+	return len(schema) > 0 && schema[0] != 'n' || string(openai.Member(asked, "json_object")) == "true"
+}
+
+// walk calls visit for every string of a body, those that are names of members included, until ctx
+// ends.
 func walk(ctx context.Context, raw []byte, visit func(*str)) error {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
 	var buf []byte
