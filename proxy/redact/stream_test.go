@@ -405,3 +405,28 @@ func TestALongHeadIsNotRepeated(t *testing.T) {
 		t.Errorf("the held texts of 8 choices leave in %d bytes", n)
 	}
 }
+
+func TestTheInputOfACustomToolIsRestored(t *testing.T) {
+	v := vault(t)
+	call := func(input string) string {
+		return event(0, `"tool_calls":[{"index":0,"type":"custom","custom":{"input":`+strconv.Quote(input)+`}}]`)
+	}
+	stream := call(`to "[EMAIL`) + call(`_1]" of [PERSON_`) + call("1] [EMA") + finish(0) + done
+	said := ""
+	for event := range strings.SplitSeq(restored(v, stream), "\n\n") {
+		var c struct {
+			Choices []struct {
+				Delta struct {
+					Calls []struct{ Custom struct{ Input string } } `json:"tool_calls"`
+				}
+			}
+		}
+		data := strings.TrimPrefix(event, "data: ")
+		if err := json.Unmarshal([]byte(data), &c); err == nil && len(c.Choices[0].Delta.Calls) > 0 {
+			said += c.Choices[0].Delta.Calls[0].Custom.Input
+		}
+	}
+	if want := `to "ann@example.com" of Jo "JJ" Doe [EMA`; said != want {
+		t.Errorf("the input is %q, want %q", said, want)
+	}
+}

@@ -42,7 +42,7 @@ func (r *Reader) AppendDelta(dst []byte, like Delta, text []byte) []byte {
 	}
 	dst = r.appendChoice(dst, like.Choice)
 	open, end := r.wrap(like.field)
-	if like.field == arguments || like.field == toolName {
+	if like.field == arguments || like.field == input || like.field == toolName {
 		index, id := r.told(like.Choice, like.Part)
 		dst = strconv.AppendInt(append(dst, `,"delta":{"tool_calls":[{"index":`...), int64(index), 10)
 		if len(id) > 0 {
@@ -70,6 +70,8 @@ func (r *Reader) wrap(field role) (open, end string) {
 		return `,"delta":{"reasoning_content":`, `}`
 	case field == arguments:
 		return `,"function":{"arguments":`, `}}]}`
+	case field == input:
+		return `,"custom":{"input":`, `}}]}`
 	case field == toolName:
 		return `,"function":{"name":`, `}}]}`
 	case field == callArguments:

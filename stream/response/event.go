@@ -319,7 +319,8 @@ func (e *Event) Ends(choice int) bool {
 // it can be built.
 func (d *Delta) GoesOn() bool {
 	switch d.field { //nolint:exhaustive // no event of our own brings the rest
-	case content, completionText, refusal, reasoning, reasoningContent, arguments, toolName, callArguments, topDelta:
+	case content, completionText, refusal, reasoning, reasoningContent, arguments, input, toolName, callArguments,
+		topDelta:
 		return !d.Whole
 	}
 	return false
