@@ -25,10 +25,8 @@ type Stream struct {
 
 // Limits of what is held back.
 const (
-	// texts that hold something back at a time; a placeholder split in a further one is not
-	// restored.
-	maxTails = 64
-	maxFrame = 4 << 10 // bytes of an event for which text is held back by repeating the event
+	maxTails = 256     // texts that hold something at once: two of each of 128 choices; what is cut in others passes
+	maxFrame = 4 << 10 // bytes of an event whose text is held back by repeating the event
 )
 
 // key identifies a text of a stream; its twin has a key of its own.

@@ -430,3 +430,22 @@ func TestTheInputOfACustomToolIsRestored(t *testing.T) {
 		t.Errorf("the input is %q, want %q", said, want)
 	}
 }
+
+// A request may ask for 128 choices, and servers send them in turns.
+func TestAsManyChoicesAsTheAPIAllowsAreRestored(t *testing.T) {
+	const n = 128
+	var stream strings.Builder
+	for _, piece := range []string{"To [EM", "AIL_1", "]!"} {
+		for i := range n {
+			stream.WriteString(event(i, `"content":`+strconv.Quote(piece)))
+		}
+	}
+	for i := range n {
+		stream.WriteString(finish(i))
+	}
+	for key, said := range spoken(t, restored(vault(t), stream.String()+done)) {
+		if want := "To ann@example.com!"; said != want {
+			t.Fatalf("%s is %q, want %q", key, said, want)
+		}
+	}
+}
