@@ -40,6 +40,7 @@ func (in *interpreter) next(i int) int {
 		}
 		return n
 	}
+	w.label = w.label || i > 0 && article(r.form(i-1)) && joining(form)
 	if in.first && !w.sign {
 		in.first = false
 		if orders(form) {
@@ -49,7 +50,7 @@ func (in *interpreter) next(i int) int {
 			r.kind, r.strict = Whether, true
 		}
 	}
-	if next := direction(form); next != noRole && !w.quoted {
+	if next := direction(form); next != noRole && !w.quoted && !w.label {
 		in.ahead, in.chain = next, noRole
 	}
 	r.strict = r.strict || directed(form)
@@ -200,8 +201,28 @@ func skippedForm(form []byte) bool {
 	return false
 }
 
-// orders reports whether a text that begins with the word is a command equivalent to a question
-// with "what".
+// article reports whether a word is an article of English, behind which no sentence is joined.
+func article(form []byte) bool {
+	switch string(form) {
+	case "a", "an", "the":
+		return true
+	}
+	return false
+}
+
+// joining reports whether a word joins others, or stands for one. Behind an article it is itself what
+// is spoken of: an or gate, the this keyword.
+func joining(form []byte) bool {
+	switch string(form) {
+	case "and", "or", "if", "then", "for", "in", "on", "at", "of", "to", "as", "with", "from", "by", "into",
+		"do", "is", "am", "it", "this", "here":
+		return true
+	}
+	return false
+}
+
+// orders reports whether a text that begins with the word orders what a question with "what" asks
+// for.
 func orders(form []byte) bool {
 	switch string(form) {
 	case "list", "name", "calculate", "compute", "define", "state":

@@ -43,6 +43,14 @@ func TestQuestionsWithAnotherAnswerDiffer(t *testing.T) {
 		{`What does "the" mean?`, `What does "a" mean?`, question.Word},
 		{"Wie schalte ich das WLAN ein?", "Wie schalte ich das WLAN aus?", question.Word},
 		{"什么是猫", "什么是狗", question.Word},
+		{"how much vitamin c do i need", "how much vitamin d do i need", question.Word},
+		{"How much vitamin c do I need?", "How much vitamin d do I need?", question.Word},
+		{"what is hepatitis a", "what is hepatitis", question.Word},
+		{"how do i sort an array in c", "how do i sort an array", question.Word},
+		{"How do I convert 5 m to ft?", "How do I convert 5 ft to m?", question.Order},
+		{"how many grams are in 5 l of milk", "how many grams are in 5 t of milk", question.Word},
+		{"how does an or gate work", "how does an and gate work", question.Word},
+		{"explain the in operator of sql", "explain the is operator of sql", question.Word},
 		{"How many gallons are 1,5 litres?", "How many gallons are 15 litres?", question.Number},
 		{"What is the derivative of x²?", "What is the derivative of x³?", question.Number},
 		{"What is A ∪ B?", "What is A ∩ B?", question.Number},
@@ -111,6 +119,8 @@ func TestQuestionsInOtherWordsAreTheSame(t *testing.T) {
 		{"What does the U.S. export?", "what does the U.S. export"},
 		{"Is a visa required?", "Is a visa needed?"},
 		{"Wie viele Einwohner hat Köln?", "Wie viele Menschen leben in Köln?"},
+		{"How much vitamin C do I need?", "how much vitamin c do i need"},
+		{"Combien d'oeufs y a-t-il dans l'eau ?", "combien d’oeufs y a-t-il dans l’eau"},
 		{"什么是猫", "什么是猫"},
 	} {
 		if got := compare(tt[0], tt[1]); got != question.Same {

@@ -98,8 +98,8 @@ type rawWord struct {
 	from, to int // in the arena
 	sign     bool
 	digits   bool
-	capital  bool // capitalised, and not the first word of its sentence
-	label    bool // a single capital letter inside a sentence
+	capital  bool // and not the first of its sentence
+	label    bool // a letter or a word that stands for itself: vitamin c, an or gate
 	acronym  bool // two capital letters or more
 	quoted   bool
 	owner    bool // followed by 's
@@ -265,7 +265,7 @@ func (s *splitter) word(first rune) {
 		}
 	}
 	w.to = len(r.arena)
-	w.label = w.capital && runes == 1 && first != 'I'
+	w.label = runes == 1 && (w.capital && first != 'I' || s.letter(from))
 	w.acronym = runes > 1 && upper == runes
 	w.capitals = s.capitals(from, runes, upper, opens)
 	s.inner = true
@@ -275,7 +275,28 @@ func (s *splitter) word(first rune) {
 	}
 }
 
-// silent reports whether a rune before pos only separates the thousands of a number.
+// letter reports whether the small letter at from, which ends at pos, stands for itself, as a variable,
+// a unit or a sort of vitamin: it is no part of a contraction, and neither an article nor a word that
+// joins what is around it.
+func (s *splitter) letter(from int) bool {
+	before, behind := strings.TrimRight(s.text[:from], " "), strings.TrimLeft(s.text[s.pos:], " ")
+	switch {
+	case strings.HasSuffix(s.text[:from], "'"), strings.HasSuffix(s.text[:from], "’"), s.apostrophe(),
+		strings.HasPrefix(behind, "-t-"), strings.HasSuffix(before, "-") && s.text[from] == 't': // a-t-il
+		return false
+	}
+	switch s.text[from] {
+	case 'c', 'd', 'j', 'l', 'm', 'n', 's', 't':
+		return true
+	case 'a', 'o', 'y':
+		const signs = "+-*/=^<>()"
+		return behind == "" || strings.IndexByte(".?!,;:\n"+signs, behind[0]) >= 0 ||
+			before != "" && strings.IndexByte(signs, before[len(before)-1]) >= 0
+	}
+	return false
+}
+
+// silent reports whether a rune in front of pos only parts the thousands of a number.
 func (s *splitter) silent(c rune) bool { return (c == ',' || c == '\'') && thousands(s.text[s.pos:]) }
 
 // fold returns a rune in the form that is compared.
