@@ -54,6 +54,9 @@ func Compare(a, b *Reading) Difference {
 	if d := m.leftovers(); d != Same {
 		return d
 	}
+	if m.moved() {
+		return Negation
+	}
 	if !m.mutual() && (m.swapped() || m.turned() || m.voiced()) {
 		return Order
 	}
@@ -183,7 +186,21 @@ func (r *Reading) says(w *token) bool {
 	return slices.ContainsFunc(r.words, func(x token) bool { return x.is(w) })
 }
 
-// swapped reports whether two words have another order in a way that matters.
+// moved reports whether one of two words that both say is denied by a alone, and the other by b alone.
+func (m *match) moved() bool {
+	var only [2]bool
+	for i := range m.a.words {
+		if m.left[i] == 0 {
+			continue
+		}
+		if x, y := &m.a.words[i], &m.b.words[m.left[i]-1]; x.denied != y.denied {
+			only[0], only[1] = only[0] || x.denied, only[1] || y.denied
+		}
+	}
+	return only[0] && only[1]
+}
+
+// swapped reports whether two words stand in another order, and that matters.
 func (m *match) swapped() bool {
 	strict := m.a.strict || m.b.strict
 	for i := range m.a.words {

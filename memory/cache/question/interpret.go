@@ -25,6 +25,7 @@ type interpreter struct {
 	ahead  role // the preceding preposition
 	chain  role // the preposition of the directly preceding words
 	asking int  // the raw word that asks; -1 before it
+	denies bool // the next word that matters
 }
 
 // next processes the word or the phrase at raw word i, and returns the number of words it covers.
@@ -58,6 +59,7 @@ func (in *interpreter) next(i int) int {
 	r.object(i)
 	r.mood |= r.moodOf(in.l, i) & modals
 	if !r.take(in.l.find(form), w) {
+		in.denies = in.denies || denies(form)
 		in.chain = noRole
 		return 1
 	}
@@ -65,8 +67,8 @@ func (in *interpreter) next(i int) int {
 	if in.ahead != noRole {
 		in.chain = in.ahead
 	}
-	t.role, t.chain, t.verb = in.ahead, in.chain, r.passive && r.verb == i
-	in.ahead = noRole
+	t.role, t.chain, t.verb, t.denied = in.ahead, in.chain, r.passive && r.verb == i, in.denies
+	in.ahead, in.denies = noRole, false
 	return 1
 }
 
@@ -216,6 +218,16 @@ func joining(form []byte) bool {
 	switch string(form) {
 	case "and", "or", "if", "then", "for", "in", "on", "at", "of", "to", "as", "with", "from", "by", "into",
 		"do", "is", "am", "it", "this", "here":
+		return true
+	}
+	return false
+}
+
+// denies reports whether a word denies the one behind it, and not what the whole sentence says.
+func denies(form []byte) bool {
+	switch string(form) {
+	case "no", "without", "kein", "keine", "keinen", "keinem", "ohne", "sans", "aucun", "aucune", "sin", "ningún",
+		"ninguna":
 		return true
 	}
 	return false

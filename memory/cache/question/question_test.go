@@ -51,6 +51,8 @@ func TestQuestionsWithAnotherAnswerDiffer(t *testing.T) {
 		{"how many grams are in 5 l of milk", "how many grams are in 5 t of milk", question.Word},
 		{"how does an or gate work", "how does an and gate work", question.Word},
 		{"explain the in operator of sql", "explain the is operator of sql", question.Word},
+		{"Which cheeses have no lactose but casein?", "Which cheeses have lactose but no casein?", question.Negation},
+		{"Which countries have no army but a navy?", "Which countries have an army but no navy?", question.Negation},
 		{"How many gallons are 1,5 litres?", "How many gallons are 15 litres?", question.Number},
 		{"What is the derivative of x²?", "What is the derivative of x³?", question.Number},
 		{"What is A ∪ B?", "What is A ∩ B?", question.Number},
@@ -121,6 +123,7 @@ func TestQuestionsInOtherWordsAreTheSame(t *testing.T) {
 		{"Wie viele Einwohner hat Köln?", "Wie viele Menschen leben in Köln?"},
 		{"How much vitamin C do I need?", "how much vitamin c do i need"},
 		{"Combien d'oeufs y a-t-il dans l'eau ?", "combien d’oeufs y a-t-il dans l’eau"},
+		{"Why does my car not start?", "Why doesn't my car start?"},
 		{"什么是猫", "什么是猫"},
 	} {
 		if got := compare(tt[0], tt[1]); got != question.Same {

@@ -71,6 +71,7 @@ type token struct {
 	meta     bool // about words
 	asked    bool // represents what the question word asks for
 	owner    bool // a possessive
+	denied   bool // behind a word that denies it
 	capitals capitals
 	verb     bool // the participle of a passive
 	role     role // the preceding preposition
