@@ -63,9 +63,9 @@ func (s *swap) genitive() bool {
 	return y.chain == of && q.owner && s.j == s.l+1 || p.chain == of && x.owner && s.k == s.i+1
 }
 
-// compound reports whether a pair of nouns replaces one with "of" or "for": "measles symptoms". If
-// the question has a verb of its own, one of them may be it, and then the order shows who does
-// what.
+// compound reports whether two nouns stand for one with "of" or "for": "measles symptoms". Where
+// the question has a verb of its own, one of them may be it, and who does what is another matter. The
+// other noun stands behind the same preposition in both: feet in inches are not inches in feet.
 func (s *swap) compound() bool {
 	if s.a.inverts || s.b.inverts || s.a.owns() && s.b.owns() {
 		return false
@@ -73,8 +73,8 @@ func (s *swap) compound() bool {
 	joined := func(r role) bool { return r == of || r == forr || r == loose }
 	x, y, p, q := s.words()
 	const near = 3
-	return joined(y.chain) && q.chain == noRole && s.j-s.l <= near ||
-		joined(p.chain) && x.chain == noRole && s.k-s.i <= near
+	return joined(y.chain) && q.chain == noRole && p.chain == x.chain && s.j-s.l <= near ||
+		joined(p.chain) && x.chain == noRole && q.chain == y.chain && s.k-s.i <= near
 }
 
 // owns reports whether the question contains a possessive.
