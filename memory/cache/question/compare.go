@@ -48,6 +48,8 @@ func Compare(a, b *Reading) Difference {
 		return Mood
 	case a.objects != b.objects, a.parted(b):
 		return Order
+	case a.all != b.all && a.either != b.either:
+		return Word
 	}
 	m := match{a: a, b: b, literal: a.literal || b.literal}
 	m.run()

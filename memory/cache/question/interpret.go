@@ -56,6 +56,7 @@ func (in *interpreter) next(i int) int {
 	}
 	r.strict = r.strict || directed(form)
 	r.owner(form)
+	r.joint(form)
 	r.object(i)
 	r.mood |= r.moodOf(in.l, i) & modals
 	if !r.take(in.l.find(form), w) {
@@ -106,7 +107,17 @@ func (r *Reading) owner(form []byte) {
 	}
 }
 
-// takePhrase stores the words by which a phrase is replaced.
+// joint notes whether the question is about all of some things, or about either of them.
+func (r *Reading) joint(form []byte) {
+	switch string(form) {
+	case "and", "und", "et":
+		r.all = true
+	case "or", "oder", "ou":
+		r.either = true
+	}
+}
+
+// takePhrase keeps what a phrase is read as.
 func (r *Reading) takePhrase(p *phrase, quoted bool, ahead role) {
 	if p.kind != anyKind && (r.kind == anyKind || p.force && r.kind == Thing) {
 		r.kind = p.kind

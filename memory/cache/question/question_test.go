@@ -55,6 +55,9 @@ func TestQuestionsWithAnotherAnswerDiffer(t *testing.T) {
 		{"Which countries have no army but a navy?", "Which countries have an army but no navy?", question.Negation},
 		{"How many inches are in 3 feet?", "How many feet are in 3 inches?", question.Order},
 		{"how many nickels are in a dollar", "how many dollars are in a nickel", question.Order},
+		{"Who is older than Tom and Jerry?", "Who is older than Tom or Jerry?", question.Word},
+		{"list users with name and email", "list users with name or email", question.Word},
+		{"Wer isst Fisch und Fleisch?", "Wer isst Fisch oder Fleisch?", question.Word},
 		{"How many gallons are 1,5 litres?", "How many gallons are 15 litres?", question.Number},
 		{"What is the derivative of x²?", "What is the derivative of x³?", question.Number},
 		{"What is A ∪ B?", "What is A ∩ B?", question.Number},
@@ -127,6 +130,7 @@ func TestQuestionsInOtherWordsAreTheSame(t *testing.T) {
 		{"Combien d'oeufs y a-t-il dans l'eau ?", "combien d’oeufs y a-t-il dans l’eau"},
 		{"Why does my car not start?", "Why doesn't my car start?"},
 		{"What are the symptoms of measles in children?", "What are measles symptoms in children?"},
+		{"What do tea and coffee cost?", "What do tea, coffee cost?"},
 		{"什么是猫", "什么是猫"},
 	} {
 		if got := compare(tt[0], tt[1]); got != question.Same {

@@ -38,13 +38,14 @@ type Reading struct {
 	bare      bool // it has no question word
 	mine      bool // speaks of what is the speaker's
 	yours     bool // speaks of what is the listener's
-	// the order of its words matters: it has a word of direction, or is a yes-no question
-	strict  bool
-	literal bool // a question about words
-	long    bool // too long to be compared
-	words   []token
-	arena   []byte // the forms of words
-	raw     []rawWord
+	all       bool // some of its words are joined by "and"
+	either    bool // and some by "or"
+	strict    bool // the order of its words matters: a word of direction, or yes or no
+	literal   bool // a question about words
+	long      bool // too long to be compared
+	words     []token
+	arena     []byte // the forms of words
+	raw       []rawWord
 
 	mood, maybe mood // moods of its verbs, and moods they may have in addition
 	auxiliaries mood // be, do, have and modal
