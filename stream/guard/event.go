@@ -304,9 +304,10 @@ func (s *stream) free(it *item) bool {
 }
 
 // split lets each of several texts of an event go separately, as soon as it may. The event follows
-// without them.
+// without them, unless nothing else is in it: no reasoning that is not checked, either.
 func (s *stream) split(it *item) {
 	a := s.back.Read(it.event.Data)
+	it.bare = it.bare && len(a.Deltas) == len(it.texts)
 	for _, p := range it.texts {
 		s.keepText(p, a.Deltas[p.delta].Text)
 	}
