@@ -60,3 +60,17 @@ func TestReasoningBesideSeveralHeldTextsIsKept(t *testing.T) {
 		t.Errorf("the reasoning is %q in\n%s", said, got)
 	}
 }
+
+func TestReasoningDoesNotOvertakeAnEventThatWaits(t *testing.T) {
+	g := guardOf(t, &judge{}, guard.Options{})
+	stream := []string{
+		together(`{"reasoning_content":"One "}`, `{"content":"Two is "}`),
+		together(`{"reasoning_content":"after "}`),
+		together(`{"reasoning_content":"the other"}`, `{"content":"slow. "}`),
+		chunkOf(0, `{}`, `"stop"`), chunkOf(1, `{}`, `"stop"`), done,
+	}
+	got, _, err := pass(t, g, jobOf(t, guard.Hold), stream...)
+	if said := thoughts(t, got)[0]; err != nil || said != "One after the other" {
+		t.Errorf("%v: the reasoning is %q in\n%s", err, said, got)
+	}
+}

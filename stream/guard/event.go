@@ -211,11 +211,8 @@ func (s *stream) order(a *response.Event) int {
 		}
 		choice = c
 	}
-	for _, p := range it.texts {
-		add(p.lane.choice)
-	}
-	for _, p := range it.wholes {
-		add(p.lane.choice)
+	for i := range a.Deltas {
+		add(a.Deltas[i].Choice)
 	}
 	for _, c := range it.stops {
 		add(c)
