@@ -449,3 +449,44 @@ func TestAsManyChoicesAsTheAPIAllowsAreRestored(t *testing.T) {
 		}
 	}
 }
+
+// Mistral streams its thinking as parts of the content.
+func TestPartsOfTheContentAreRestored(t *testing.T) {
+	v := vault(t)
+	part := func(text string) string {
+		return event(0, `"content":[{"type":"text","text":`+strconv.Quote(text)+`}]`)
+	}
+	thought := func(text string) string {
+		return event(0, `"content":[{"type":"thinking","thinking":[{"type":"text","text":`+strconv.Quote(text)+`}]}]`)
+	}
+	stream := thought("So [PER") + thought("SON_1] [EM") + part("To [EMAIL") + part("_1]! [EM") + finish(0) + done
+	thoughts, said := "", ""
+	for event := range strings.SplitSeq(restored(v, stream), "\n\n") {
+		var c struct {
+			Choices []struct {
+				Delta struct {
+					Content []struct {
+						Text     string
+						Thinking []struct{ Text string }
+					}
+				}
+			}
+		}
+		data, _ := strings.CutPrefix(event, "data: ")
+		if data == "" || data == "[DONE]" {
+			continue
+		}
+		if err := json.Unmarshal([]byte(data), &c); err != nil {
+			t.Fatalf("%v: %s", err, data)
+		}
+		for _, p := range c.Choices[0].Delta.Content {
+			said += p.Text
+			for _, x := range p.Thinking {
+				thoughts += x.Text
+			}
+		}
+	}
+	if thoughts != `So Jo "JJ" Doe [EM` || said != "To ann@example.com! [EM" {
+		t.Errorf("thought %q, said %q", thoughts, said)
+	}
+}

@@ -64,6 +64,12 @@ func (r *Reader) wrap(field role) (open, end string) {
 		return `,"text":`, ``
 	case field == refusal:
 		return `,"delta":{"refusal":`, `}`
+	case field == partText:
+		return `,"delta":{"content":[{"type":"text","text":`, `}]}`
+	case field == thinking:
+		return `,"delta":{"content":[{"type":"thinking","thinking":`, `}]}`
+	case field == thinkingText:
+		return `,"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":`, `}]}]}`
 	case field == reasoning:
 		return `,"delta":{"reasoning":`, `}`
 	case field == reasoningContent:

@@ -320,7 +320,7 @@ func (e *Event) Ends(choice int) bool {
 func (d *Delta) GoesOn() bool {
 	switch d.field { //nolint:exhaustive // no event of our own brings the rest
 	case content, completionText, refusal, reasoning, reasoningContent, arguments, input, toolName, callArguments,
-		topDelta:
+		topDelta, partText, thinking, thinkingText:
 		return !d.Whole
 	}
 	return false
