@@ -258,8 +258,7 @@ func (h *hider) name(f *found, nested bool) { //nolint:revive // a property of t
 		p.secret = h.keeper.intern(p.kind, spoken)
 		if worth(p.kind, value) {
 			v.mentions.add(p.secret, value)
-			v.mentions.add(p.secret, spoken)
-			v.mentions.add(p.secret, string(quote(spoken))) // as spelled in the arguments of a call
+			v.mentions.addSpellings(p.secret, spoken)
 		}
 	}
 }

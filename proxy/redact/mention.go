@@ -2,10 +2,13 @@ package redact
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"slices"
 	"sort"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"signalbox/internal/script"
@@ -73,7 +76,35 @@ func (m *mentions) add(s *secret, value string) {
 	m.list = append(m.list, mention{folded, value, ambiguous[folded], s})
 }
 
-// ready sorts the list and removes duplicates.
+// addSpellings adds a value, also as the arguments of a call and results of tools spell it: as the
+// inside of a JSON string, in which many programs write all beyond ASCII as numbers.
+func (m *mentions) addSpellings(s *secret, value string) {
+	inside := string(quote(value))
+	m.add(s, value)
+	m.add(s, inside)
+	if a := ascii(inside); a != inside {
+		m.add(s, a)
+	}
+}
+
+// ascii writes what is beyond ASCII in the inside of a JSON string as numbers.
+func ascii(inside string) string {
+	var out []byte
+	for _, r := range inside {
+		switch {
+		case r < utf8.RuneSelf:
+			out = append(out, byte(r))
+		case r > math.MaxUint16:
+			first, second := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, first, second)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+	}
+	return string(out)
+}
+
+// ready sorts what was added and keeps the first of those that are found alike.
 func (m *mentions) ready() {
 	slices.SortStableFunc(m.list, func(a, b mention) int {
 		if c := strings.Compare(a.folded, b.folded); c != 0 || !a.exact {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -285,6 +286,47 @@ func TestAFindingOverSeveralMembersIsHiddenInEach(t *testing.T) {
 			`"city":"[ADDRESS_4]","of [PERSON_1]":true,"to":"[PERSON_1]"}`
 		if got, err := b.text(out.Raw); got != want {
 			t.Errorf("%s: %v\ngot  %s\nwant %s", b.name, err, got, want)
+		}
+	}
+}
+
+// foundOnce hides a person whose name a reader has found in the first message alone.
+func foundOnce(t *testing.T, body, name string) (*openai.Request, *Vault) {
+	t.Helper()
+	req := parse(t, body)
+	at := strings.Index(req.Text().Segments[0].Text, name)
+	span := signal.Span{Type: "PERSON", Start: at, End: at + len(name), Score: 1}
+	out, v, err := Hide(t.Context(), req, []signal.Span{span}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out, v
+}
+
+// called is a request in which a tool was called.
+func called(said, arguments, result string) string {
+	return `{"messages":[{"role":"user","content":` + said + `},{"role":"assistant","content":null,"tool_calls":[` +
+		`{"id":"c","type":"function","function":{"name":"f","arguments":` + strconv.Quote(arguments) + `}}]},` +
+		`{"role":"tool","tool_call_id":"c","content":` + strconv.Quote(result) + `}],"model":"auto"}`
+}
+
+// Python's json.dumps writes all beyond ASCII as numbers, and so do others.
+func TestMentionsThatAreWrittenAsNumbersAreReplaced(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"Zoë Núñez", "山田太郎", "𠮷田", "Ольга"} {
+		numbers := strings.Trim(strconv.QuoteToASCII(name), `"`)
+		if name == "𠮷田" {
+			numbers = `\ud842\udfb7\u7530`
+		}
+		body := called(`"I am `+name+`."`, `{"a":"`+numbers+`"}`, `["`+numbers+` is here", 1]`)
+		out, v := foundOnce(t, body, name)
+		want := called(`"I am [PERSON_1]."`, `{"a":"[PERSON_1]"}`, `["[PERSON_1] is here", 1]`)
+		if diff := cmp.Diff(want, string(out.Raw)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		got := string(v.Body().Feed([]byte(`{"arguments":"{\"a\":\"[PERSON_1]\"}"}`)))
+		if got != `{"arguments":"{\"a\":\"`+name+`\"}"}` {
+			t.Errorf("restored to %s", got)
 		}
 	}
 }
