@@ -9,10 +9,11 @@ import (
 	"signalbox/internal/script"
 )
 
-// PatternsContext appends to dst what can be told from the characters of text, sorted by start and
-// without overlaps; see the package comment for what it leaves to a model. text may have any size;
-// nothing is kept. Without a finding it allocates nothing, unless narrow rewrites text. Its
-// error is that of ctx, which is looked at first and then every 64 KiB; nothing is appended then.
+// PatternsContext appends to dst the personal data found in text by patterns, sorted by start and
+// without overlaps; see the package comment for what it leaves to a model. text may have any size
+// and is not retained. Without a finding it allocates nothing, unless narrow rewrites text. Its
+// error is that of ctx, which is checked first and then every 64 KiB; nothing is appended in that
+// case.
 func PatternsContext(ctx context.Context, text string, dst []Span) ([]Span, error) {
 	n, other := narrow(text)
 	if !other {

@@ -11,15 +11,14 @@ import (
 // digits: fewer are not a personal number.
 const leastWide = 6
 
-// The least first byte of a character that ascii knows, and the first byte of a no-break space.
 const (
-	firstWide = 0xD9
-	firstHard = 0xC2
+	firstWide = 0xD9 // lowest first byte of a character that ascii converts
+	firstHard = 0xC2 // first byte of a no-break space
 )
 
-// narrowed is a text in which digits of Arabic, Persian and full width, and the signs and letters
-// of full width, stand as those of ASCII, the hyphens and the space that Japanese sets between
-// digits, and the spaces at which programs do not break a number.
+// narrowed is a text in which Arabic, Persian and full-width digits, full-width signs and letters,
+// the hyphens and the space that Japanese uses between digits, and no-break spaces are replaced by
+// ASCII.
 type narrowed struct {
 	text string
 	cuts []cut // in order
@@ -82,9 +81,8 @@ func ascii(r rune) byte {
 	return 0
 }
 
-// hard is a blank for a space that is set between the groups of a number to keep them on one line: a
-// no-break space, a narrow one, and those of the width of a figure and of a thin space. It is 0 for
-// all others.
+// hard returns an ASCII space for a space that keeps the groups of a number on one line (no-break,
+// narrow no-break, figure and thin space), and 0 for other runes.
 func hard(r rune) byte {
 	switch r {
 	case '\u00A0', '\u202F', '\u2007', '\u2009':
@@ -93,8 +91,8 @@ func hard(r rune) byte {
 	return 0
 }
 
-// digitJoint is what a hyphen or a space of another width at i, between two digits, stands for in
-// ASCII, or 0.
+// digitJoint returns the ASCII equivalent of a non-ASCII hyphen or space at i between two digits,
+// or 0.
 func digitJoint(text string, i int, r rune, size int) byte {
 	joint := hard(r)
 	switch r {

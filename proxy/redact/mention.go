@@ -76,8 +76,8 @@ func (m *mentions) add(s *secret, value string) {
 	m.list = append(m.list, mention{folded, value, ambiguous[folded], s})
 }
 
-// addSpellings adds a value, also as the arguments of a call and results of tools spell it: as the
-// inside of a JSON string, in which many programs write all beyond ASCII as numbers.
+// addSpellings adds a value as it is and as it appears inside a JSON string, as in the arguments of
+// calls and in tool results, where many programs escape all non-ASCII characters.
 func (m *mentions) addSpellings(s *secret, value string) {
 	inside := string(quote(value))
 	m.add(s, value)
@@ -87,7 +87,7 @@ func (m *mentions) addSpellings(s *secret, value string) {
 	}
 }
 
-// ascii writes what is beyond ASCII in the inside of a JSON string as numbers.
+// ascii escapes the non-ASCII characters of the inside of a JSON string.
 func ascii(inside string) string {
 	var out []byte
 	for _, r := range inside {
@@ -104,7 +104,7 @@ func ascii(inside string) string {
 	return string(out)
 }
 
-// ready sorts what was added and keeps the first of those that are found alike.
+// ready sorts the list and removes duplicates.
 func (m *mentions) ready() {
 	slices.SortStableFunc(m.list, func(a, b mention) int {
 		if c := strings.Compare(a.folded, b.folded); c != 0 || !a.exact {

@@ -25,8 +25,10 @@ type Stream struct {
 
 // Limits of what is held back.
 const (
-	maxTails = 256     // texts that hold something at once: two of each of 128 choices; what is cut in others passes
-	maxFrame = 4 << 10 // bytes of an event whose text is held back by repeating the event
+	// Texts that hold something back at a time: two of each of 128 choices. A placeholder split in
+	// a further one is not restored.
+	maxTails = 256
+	maxFrame = 4 << 10 // bytes of an event for which text is held back by repeating the event
 )
 
 // key identifies a text of a stream; its twin has a key of its own.

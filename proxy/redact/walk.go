@@ -43,16 +43,14 @@ func (s *str) asksJSON() bool {
 	return s.field == "guided_json"
 }
 
-// structuredJSON reports whether structured_outputs of vLLM says that the answer's content is to be
-// JSON.
+// structuredJSON reports whether vLLM's structured_outputs requests content in JSON.
 func structuredJSON(req *openai.Request) bool {
 	asked := req.Field("structured_outputs")
 	schema := openai.Member(asked, "json")
 	return len(schema) > 0 && schema[0] != 'n' || string(openai.Member(asked, "json_object")) == "true"
 }
 
-// walk calls visit for every string of a body, those that are names of members included, until ctx
-// ends.
+// walk calls visit for every string in a body, including member names, until ctx ends.
 func walk(ctx context.Context, raw []byte, visit func(*str)) error {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
 	var buf []byte

@@ -301,7 +301,7 @@ func (s *stream) free(it *item) bool {
 }
 
 // split lets each of several texts of an event go separately, as soon as it may. The event follows
-// without them, unless nothing else is in it: no reasoning that is not checked, either.
+// without them, unless it holds nothing else, such as reasoning that is not checked.
 func (s *stream) split(it *item) {
 	a := s.back.Read(it.event.Data)
 	it.bare = it.bare && len(a.Deltas) == len(it.texts)

@@ -188,7 +188,7 @@ func (r *Reading) says(w *token) bool {
 	return slices.ContainsFunc(r.words, func(x token) bool { return x.is(w) })
 }
 
-// moved reports whether one of two words that both say is denied by a alone, and the other by b alone.
+// moved reports whether, of two words that both questions contain, a negates one and b the other.
 func (m *match) moved() bool {
 	var only [2]bool
 	for i := range m.a.words {
@@ -202,7 +202,7 @@ func (m *match) moved() bool {
 	return only[0] && only[1]
 }
 
-// swapped reports whether two words stand in another order, and that matters.
+// swapped reports whether two words have another order in a way that matters.
 func (m *match) swapped() bool {
 	strict := m.a.strict || m.b.strict
 	for i := range m.a.words {

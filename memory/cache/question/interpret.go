@@ -25,7 +25,7 @@ type interpreter struct {
 	ahead  role // the preceding preposition
 	chain  role // the preposition of the directly preceding words
 	asking int  // the raw word that asks; -1 before it
-	denies bool // the next word that matters
+	denies bool // the next content word is negated
 }
 
 // next processes the word or the phrase at raw word i, and returns the number of words it covers.
@@ -107,7 +107,7 @@ func (r *Reading) owner(form []byte) {
 	}
 }
 
-// joint notes whether the question is about all of some things, or about either of them.
+// joint records whether the question joins things by "and" or by "or".
 func (r *Reading) joint(form []byte) {
 	switch string(form) {
 	case "and", "und", "et":
@@ -117,7 +117,7 @@ func (r *Reading) joint(form []byte) {
 	}
 }
 
-// takePhrase keeps what a phrase is read as.
+// takePhrase stores the words by which a phrase is replaced.
 func (r *Reading) takePhrase(p *phrase, quoted bool, ahead role) {
 	if p.kind != anyKind && (r.kind == anyKind || p.force && r.kind == Thing) {
 		r.kind = p.kind
@@ -214,7 +214,7 @@ func skippedForm(form []byte) bool {
 	return false
 }
 
-// article reports whether a word is an article of English, behind which no sentence is joined.
+// article reports whether a word is an English article. No clause begins after one.
 func article(form []byte) bool {
 	switch string(form) {
 	case "a", "an", "the":
@@ -223,8 +223,8 @@ func article(form []byte) bool {
 	return false
 }
 
-// joining reports whether a word joins others, or stands for one. Behind an article it is itself what
-// is spoken of: an or gate, the this keyword.
+// joining reports whether a word is a conjunction, a preposition or a pronoun. After an article it
+// is a name: an or gate, the this keyword.
 func joining(form []byte) bool {
 	switch string(form) {
 	case "and", "or", "if", "then", "for", "in", "on", "at", "of", "to", "as", "with", "from", "by", "into",
@@ -234,7 +234,7 @@ func joining(form []byte) bool {
 	return false
 }
 
-// denies reports whether a word denies the one behind it, and not what the whole sentence says.
+// denies reports whether a word negates the word after it, and not the whole sentence.
 func denies(form []byte) bool {
 	switch string(form) {
 	case "no", "without", "kein", "keine", "keinen", "keinem", "ohne", "sans", "aucun", "aucune", "sin", "ningún",
@@ -244,8 +244,8 @@ func denies(form []byte) bool {
 	return false
 }
 
-// orders reports whether a text that begins with the word orders what a question with "what" asks
-// for.
+// orders reports whether a text that begins with the word is a command equivalent to a question
+// with "what".
 func orders(form []byte) bool {
 	switch string(form) {
 	case "list", "name", "calculate", "compute", "define", "state":

@@ -63,9 +63,10 @@ func (s *swap) genitive() bool {
 	return y.chain == of && q.owner && s.j == s.l+1 || p.chain == of && x.owner && s.k == s.i+1
 }
 
-// compound reports whether two nouns stand for one with "of" or "for": "measles symptoms". Where
-// the question has a verb of its own, one of them may be it, and who does what is another matter. The
-// other noun stands behind the same preposition in both: feet in inches are not inches in feet.
+// compound reports whether a pair of nouns replaces one with "of" or "for": "measles symptoms". If
+// the question has a verb of its own, one of them may be it, and then the order shows who does
+// what. The other noun must follow the same preposition in both questions: feet in inches are not
+// inches in feet.
 func (s *swap) compound() bool {
 	if s.a.inverts || s.b.inverts || s.a.owns() && s.b.owns() {
 		return false

@@ -38,14 +38,15 @@ type Reading struct {
 	bare      bool // it has no question word
 	mine      bool // speaks of what is the speaker's
 	yours     bool // speaks of what is the listener's
-	all       bool // some of its words are joined by "and"
-	either    bool // and some by "or"
-	strict    bool // the order of its words matters: a word of direction, or yes or no
-	literal   bool // a question about words
-	long      bool // too long to be compared
-	words     []token
-	arena     []byte // the forms of words
-	raw       []rawWord
+	all       bool // it has "and"
+	either    bool // it has "or"
+	// the order of its words matters: it has a word of direction, or is a yes-no question
+	strict  bool
+	literal bool // a question about words
+	long    bool // too long to be compared
+	words   []token
+	arena   []byte // the forms of words
+	raw     []rawWord
 
 	mood, maybe mood // moods of its verbs, and moods they may have in addition
 	auxiliaries mood // be, do, have and modal
@@ -72,7 +73,7 @@ type token struct {
 	meta     bool // about words
 	asked    bool // represents what the question word asks for
 	owner    bool // a possessive
-	denied   bool // behind a word that denies it
+	denied   bool // follows a word that negates it
 	capitals capitals
 	verb     bool // the participle of a passive
 	role     role // the preceding preposition
@@ -100,8 +101,8 @@ type rawWord struct {
 	from, to int // in the arena
 	sign     bool
 	digits   bool
-	capital  bool // and not the first of its sentence
-	label    bool // a letter or a word that stands for itself: vitamin c, an or gate
+	capital  bool // capitalised, and not the first word of its sentence
+	label    bool // a letter or word used as a name: vitamin c, an or gate
 	acronym  bool // two capital letters or more
 	quoted   bool
 	owner    bool // followed by 's
@@ -277,9 +278,8 @@ func (s *splitter) word(first rune) {
 	}
 }
 
-// letter reports whether the small letter at from, which ends at pos, stands for itself, as a variable,
-// a unit or a sort of vitamin: it is no part of a contraction, and neither an article nor a word that
-// joins what is around it.
+// letter reports whether the lower-case letter at from, which ends at pos, is a name, as of a
+// variable, a unit or a vitamin: not part of a contraction, not an article and not a conjunction.
 func (s *splitter) letter(from int) bool {
 	before, behind := strings.TrimRight(s.text[:from], " "), strings.TrimLeft(s.text[s.pos:], " ")
 	switch {
@@ -298,7 +298,7 @@ func (s *splitter) letter(from int) bool {
 	return false
 }
 
-// silent reports whether a rune in front of pos only parts the thousands of a number.
+// silent reports whether a rune before pos only separates the thousands of a number.
 func (s *splitter) silent(c rune) bool { return (c == ',' || c == '\'') && thousands(s.text[s.pos:]) }
 
 // fold returns a rune in the form that is compared.
