@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -51,11 +52,15 @@ const maxSlices = 16 << 20
 
 // slice is what is read of an EndpointSlice.
 type slice struct {
-	Endpoints []struct {
+	AddressType string `json:"addressType"` // IPv4 or IPv6
+	Endpoints   []struct {
 		Addresses  []string `json:"addresses"`
 		Conditions struct {
 			Ready *bool `json:"ready"` // absent is ready
 		} `json:"conditions"`
+		Target struct {
+			UID string `json:"uid"` // of the Pod
+		} `json:"targetRef"`
 	} `json:"endpoints"`
 	Ports []struct {
 		Name string `json:"name"`
@@ -76,7 +81,8 @@ func (s *slice) port(wanted string) (number int) {
 
 // find returns the servers of a service that are ready. host is SERVICE, SERVICE.NAMESPACE or the
 // DNS name of a service; port is that of the URL, which names a port of the Pods where they have
-// several, by its number.
+// several, by its number. A Pod of a dual-stack service is in slices of both families; it is
+// returned once, with its IPv4 address.
 func (k *kubernetes) find(ctx context.Context, host, port string) (out []found, err error) {
 	service, rest, _ := strings.Cut(host, ".")
 	namespace, _, _ := strings.Cut(rest, ".")
@@ -87,17 +93,24 @@ func (k *kubernetes) find(ctx context.Context, host, port string) (out []found, 
 		}
 		namespace = strings.TrimSpace(string(own))
 	}
-	slices, err := k.list(ctx, namespace, service)
+	list, err := k.list(ctx, namespace, service)
 	if err != nil {
 		return nil, fmt.Errorf("EndpointSlices of %s: %w", host, err)
 	}
-	for _, s := range slices {
+	slices.SortStableFunc(list, func(a, b slice) int { return strings.Compare(a.AddressType, b.AddressType) })
+	seen := map[string]string{} // the family of each Pod
+	for _, s := range list {
 		number := s.port(port)
 		if number == 0 {
 			return nil, fmt.Errorf("%s has no port that is %q or named http", host, port)
 		}
 		for _, e := range s.Endpoints {
+			pod := e.Target.UID
+			if family := seen[pod]; pod != "" && family != "" && family != s.AddressType {
+				continue
+			}
 			if ready := e.Conditions.Ready; len(e.Addresses) > 0 && (ready == nil || *ready) {
+				seen[pod] = s.AddressType
 				out = append(out, found{address: e.Addresses[0], port: number})
 			}
 		}

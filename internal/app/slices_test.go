@@ -77,6 +77,25 @@ func TestPodsOfAServiceAreFoundByTheirSlices(t *testing.T) {
 	}
 }
 
+// TestAPodOfADualStackServiceIsOneServer checks that a Pod in slices of both address families is
+// one endpoint, with the same address whatever the order of the slices.
+func TestAPodOfADualStackServiceIsOneServer(t *testing.T) {
+	const four = `{"addressType": "IPv4", "ports": [{"port": 8000}], "endpoints": [
+		{"addresses": ["10.0.0.1"], "targetRef": {"uid": "one"}}, {"addresses": ["10.0.0.2"], "targetRef": {"uid": "two"}}]}`
+	const six = `{"addressType": "IPv6", "ports": [{"port": 8000}], "endpoints": [
+		{"addresses": ["fd00::1"], "targetRef": {"uid": "one"}}, {"addresses": ["fd00::2"], "targetRef": {"uid": "two"}}]}`
+	for _, items := range []string{four + "," + six, six + "," + four} {
+		k := cluster(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"items": [`+items+`]}`) })
+		got, err := k.find(t.Context(), "qwen", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff([]found{{"10.0.0.1", 8000, 0}, {"10.0.0.2", 8000, 0}}, got, cmp.AllowUnexported(found{})); d != "" {
+			t.Errorf("(-want +got):\n%s", d)
+		}
+	}
+}
+
 func TestWhyPodsAreNotFound(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer http.HandlerFunc
