@@ -268,7 +268,7 @@ func (s *splitter) word(first rune) {
 		}
 	}
 	w.to = len(r.arena)
-	w.label = runes == 1 && (w.capital && first != 'I' || s.letter(from))
+	w.label = runes == 1 && s.named(w.capital, first, from)
 	w.acronym = runes > 1 && upper == runes
 	w.capitals = s.capitals(from, runes, upper, opens)
 	s.inner = true
@@ -276,6 +276,11 @@ func (s *splitter) word(first rune) {
 	if s.apostrophe() {
 		s.contraction(w)
 	}
+}
+
+// named reports whether the single letter at from, which ends at pos, is a name.
+func (s *splitter) named(capital bool, first rune, from int) bool {
+	return capital && first != 'I' || s.letter(from)
 }
 
 // letter reports whether the lower-case letter at from, which ends at pos, is a name, as of a
