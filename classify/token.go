@@ -18,7 +18,7 @@ func (p *pass) entities(ctx context.Context, t *task, plan *taskPlan, v *signal.
 		s := &p.shares[i]
 		q := &p.safe.portions[s.portion]
 		if s.hit != noHit {
-			addSpans(v, q.unit.segment, p.safe.hits[s.hit].spans)
+			addSpans(v, q.unit, p.safe.hits[s.hit].spans)
 			continue
 		}
 		tokens := p.classifyTokens(t, p.reads[s.reads.from:s.reads.to])
@@ -27,7 +27,7 @@ func (p *pass) entities(ctx context.Context, t *task, plan *taskPlan, v *signal.
 			*v = unknown(v, reasonOf(ctx, err))
 			return
 		}
-		addSpans(v, q.unit.segment, spans)
+		addSpans(v, q.unit, spans)
 		p.remember(ctx, t, q, &memory{
 			spans: spans, windows: s.windows, covering: s.covering,
 			read: s.read,
@@ -105,11 +105,12 @@ func spansOf(ctx context.Context, text string, dec *pii.Decoder,
 	return dec.FuseContext(ctx, text, patterns, tokens, nil)
 }
 
-// addSpans adds the findings in a segment to v.
-func addSpans(v *signal.Value, segment int, spans []pii.Span) {
+// addSpans adds the findings in a unit to v, at their positions in its segment.
+func addSpans(v *signal.Value, u *unit, spans []pii.Span) {
 	for _, s := range spans {
+		s = u.plain.Place(s)
 		v.Spans = append(v.Spans, signal.Span{
-			Type: s.Type, Segment: segment, Start: s.Start,
+			Type: s.Type, Segment: u.segment, Start: s.Start,
 			End: s.End, Score: s.Score,
 		})
 		note(v, s.Type, s.Score)
@@ -126,7 +127,7 @@ func patternsOnly(ctx context.Context, req *request) signal.Value {
 			v = unknown(&v, reasonOf(ctx, err))
 			break
 		}
-		addSpans(&v, i, spans)
+		addSpans(&v, &unit{segment: i}, spans)
 	}
 	v.Elapsed = time.Since(start)
 	return v

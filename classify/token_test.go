@@ -216,3 +216,18 @@ func TestTheModelIsSparedWindowsWithoutWords(t *testing.T) {
 		})
 	}
 }
+
+// Models do not recognise names whose letters are escaped.
+func TestNamesAreReadWithoutEscapes(t *testing.T) {
+	c := openPersons(t, new(graph))
+	text := &signal.Text{LastUser: "math", Segments: []signal.Segment{
+		{Role: "tool", Text: `word \u00e9 att\u00e4ck, math att\u00e4ck`, Origin: signal.OriginData},
+	}}
+	want := []string{`0:att\u00e4ck:PERSON`, `0:att\u00e4ck:PERSON`}
+	for range 2 { // also as it is remembered
+		v := extract(t, c, text, signal.MaskOf(signal.PII)).Value(signal.PII)
+		if diff := cmp.Diff(want, found(text, v)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"signalbox/classify/origin"
+	"signalbox/classify/pii"
 	"signalbox/internal/signal"
 )
 
@@ -16,8 +17,9 @@ type unit struct {
 	origin  signal.Origin
 	kinds   signal.Mask // the signals that read it
 	text    string
-	pieces  []piece // positions of the text in the segment; empty if the unit is the segment
-	tongue  tongue  // determined only if a source needs it
+	pieces  []piece        // positions of the text in the segment; empty if the unit is the segment
+	tongue  tongue         // determined only if a source needs it
+	plain   *pii.Unescaped // set if text is the segment with its \u escapes decoded
 
 	mu      sync.Mutex // guards the fields below
 	twinned bool
@@ -68,6 +70,12 @@ func (r *request) unit(segment int, o signal.Origin, need signal.Mask) {
 		if own, found := origin.Own(text, nil); found {
 			r.join(segment, o, attacks, own)
 			attacks = 0
+		}
+	}
+	if others != 0 {
+		if plain, ok := pii.Unescape(text); ok {
+			r.units = append(r.units, unit{segment: segment, origin: o, kinds: others, text: plain.Text(), plain: plain})
+			others = 0
 		}
 	}
 	if kinds := attacks | others; kinds != 0 {
