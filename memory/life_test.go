@@ -119,8 +119,8 @@ func TestALeaseDoesNotShortenALifeThatWasFixedLater(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := s.Get(t.Context(), alice, Ref{ID: c.ID})
-		if err != nil || got.Expires.Sub(clock.Now()) != tt.lives {
-			t.Errorf("%s: lives for %v, %v, want %v", tt.name, got.Expires.Sub(clock.Now()), err, tt.lives)
+		if want := clock.Now().Add(tt.lives); err != nil || !got.Expires.Equal(want) {
+			t.Errorf("%s: lives until %v, %v, want %v", tt.name, got.Expires, err, want)
 		}
 	}
 }

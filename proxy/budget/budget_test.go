@@ -536,7 +536,7 @@ func TestARedisThatLostWhatWasSpentIsToldAgain(t *testing.T) {
 	if _, err = other.Reserve(t.Context(), "acme", cent, .005); err == nil {
 		t.Error("a replica that is new does not know what was lost")
 	}
-	if n := strings.Count(log.String(), "redis has lost"); n != 1 || !strings.Contains(log.String(), "budget=team") {
+	if n := strings.Count(log.String(), "redis lost the spending"); n != 1 || !strings.Contains(log.String(), "budget=team") {
 		t.Errorf("%d warnings: %s", n, log.String())
 	}
 	spend(b, .0001) // which heard of 0.006
